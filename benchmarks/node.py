@@ -34,8 +34,8 @@ from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.protocol.who_counts import Counted
 from hetdp.node.recommendations import crowd_places
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.crowd import CrowdModel
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE, init_node
-from hetdp.node.storage.model_file import CrowdModel
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import code_profiles

@@ -65,8 +65,6 @@ def test_files_of_all_kinds_are_imported_also_while_the_node_runs(files, home):
     with locked(home):
         told = run(node, "import", files / "marks.html", "--folder", home).output
         assert "Row 2: not in the catalogue" in told
-        run(node, "import", files / "titles.txt", "--folder", home, "--dry-run")
-        assert "i8" not in dials(home)
         run(node, "import", files / "titles.txt", "--folder", home)
         shown = json.loads(run(node, "import", files / "table.csv", "--folder", home, "--json").stdout)
     assert (shown["private"]["imported"]["added"], shown["private"]["imported"]["known"]) == (1, 1)
@@ -85,7 +83,6 @@ def test_dials_are_shown_and_turned_also_while_the_node_runs(home):
     with locked(home):
         told = run(node, "dials", "item  3", "20", "--folder", home).output
     assert "from the next sketch on" in told
-    assert run(node, "dials", "https://www.ex.org/7", "100", "--folder", home, "--dry-run").exit_code == 0
     assert dials(home) == {"i3": 20, "i5": 0}
     shown = json.loads(run(node, "dials", "i7", "100", "--folder", home, "--json").stdout)
     assert shown.pop("private")["items"] == [
@@ -131,7 +128,6 @@ def test_pause_and_resume_say_what_others_see(home):
     assert "paused already" in run(node, "pause", "--folder", home).output
     assert json.loads(run(node, "resume", "--folder", home, "--json").stdout) == {"mode": "open", "changed": True}
     assert "was not paused" in run(node, "resume", "--folder", home).output
-    assert json.loads(run(node, "pause", "--folder", home, "--json", "--dry-run", "-q").stdout)["mode"] == "open"
 
 
 def test_leaving_asks_says_what_stays_and_erases(home):
@@ -191,7 +187,6 @@ def test_a_fresh_address_of_the_page(files, home):
         first = run(node, "page", "--folder", home).stdout
         assert first.startswith("Your page: http://127.0.0.1:1/?token=")
         second = json.loads(run(node, "page", "--folder", home, "--json").stdout)["page"]
-        run(node, "page", "--folder", home, "--dry-run")
     assert PageDoor(home).admits(second.partition("=")[2])
 
 

@@ -28,10 +28,10 @@ def crowd():
     return DataSet("crowd", profiles, fingerprint(profiles))
 
 
-@pytest.fixture
-def crowd_file(tmp_path, crowd):
+@pytest.fixture(scope="session")
+def crowd_file(tmp_path_factory, crowd):
     users, items, _ = crowd.profiles.to_pairs()
-    path = tmp_path / "crowd.csv"
+    path = tmp_path_factory.mktemp("crowd") / "crowd.csv"
     lines = [f"{user},{item}" for user, item in zip(users, items, strict=True)]
     path.write_text("\n".join(["user,item", *lines, ""]))
     return path

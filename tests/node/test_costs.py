@@ -1,6 +1,6 @@
 """What somebody is told before taking part."""
 
-from hetdp.node.costs import cost_warnings
+from hetdp.node.words import cost_warnings
 
 
 def test_little_is_not_worth_a_word_and_much_is():

@@ -13,10 +13,10 @@ from tests.support.node_swarm import START, a_network, contact_of, draw_bits, id
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import daemon as daemon_module, learning
 from hetdp.node.catalogue_file import CatalogueItem
+from hetdp.node.copies import copies_of_own, one_vote_each
 from hetdp.node.daemon import Daemon
 from hetdp.node.demo.people import invent_people
 from hetdp.node.handle import NodeHandle
-from hetdp.node.honest import copies_of_own, one_vote_each
 from hetdp.node.learning import learn_from_crowd
 from hetdp.node.neighbors import find_neighbors
 from hetdp.node.protocol.messages import Record
@@ -25,8 +25,8 @@ from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.protocol.who_counts import Counted
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.crowd import load_model
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
-from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.publications import OwnDraw
 from hetdp.node.storage.store import NodeStore
 from hetdp.sketching.bits import pack, unpack

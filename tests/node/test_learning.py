@@ -24,8 +24,8 @@ from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.protocol.who_counts import Counted, CrowdCount
 from hetdp.node.settings import NodeSettings, settings_toml
+from hetdp.node.storage.crowd import load_model
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
-from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.store import NodeStore
 from hetdp.recommender.model import learn
 from hetdp.recommender.sketched import SketchSums, bit_spread

@@ -8,14 +8,14 @@ from tests.support.node_swarm import a_network, identity_of
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.catalogue_file import CatalogueItem
+from hetdp.node.copies import meet
 from hetdp.node.handle import NodeHandle
-from hetdp.node.happenings import happening
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.events import happening
 from hetdp.node.storage.store import NodeStore
-from hetdp.node.twins import meet
 
 NETWORK = a_network(items=8, epoch_length_s=100, most_items=8)
 WHO = identity_of(1)

@@ -17,7 +17,6 @@ from tests.support.page_client import Page, text_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.demo.people import invent_people
-from hetdp.node.happenings import happening
 from hetdp.node.moving import NewNode, move
 from hetdp.node.protocol.catalogue_versions import NewItem, sign_versions
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
@@ -25,6 +24,7 @@ from hetdp.node.protocol.node import Node
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.restoring import back_up, restore
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.events import happening
 from hetdp.node.storage.folder import init_node
 from hetdp.node.storage.parcels import open_origin
 from hetdp.sketching.bits import unpack

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 
 from hetdp.node.page.application import make_application
-from hetdp.node.page.owner_guard import OwnerGuard
-from hetdp.node.page.session import Session
+from hetdp.node.page.owner_guard import OwnerGuard, Session
 
 HOST = "127.0.0.1:4321"
 BASE = f"http://{HOST}"

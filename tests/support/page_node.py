@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.copies import HomeTrust
 from hetdp.node.handle import NodeHandle
-from hetdp.node.honest import HomeTrust
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.messages import Record, SignedSketch

@@ -21,7 +21,7 @@ __all__ = ["audit"]
 VIOLATION, INTERRUPTED = 1, 130
 
 
-@click.command(short_help="Try to break a privacy promise.")
+@click.command()
 @click.argument("target", required=False, metavar="[FILE.py:FUNCTION]")
 @click.option("--all", "everything", is_flag=True, help="Audit everything the package ships, and the mutants.")
 @click.option("--quick", is_flag=True, help="The same with small samples.")

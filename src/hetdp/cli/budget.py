@@ -32,7 +32,7 @@ _DIGITS = {False: 6, True: 12}
 _SHOWN = 20
 
 
-@click.command(short_help="Show what a ledger has recorded.")
+@click.command()
 @click.argument("ledger", type=click.Path(path_type=Path))
 @click.option(
     "--delta", default=1e-6, show_default=True, help="Of a ledger in rho: losses in epsilon hold but for this chance."

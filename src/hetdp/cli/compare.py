@@ -23,7 +23,7 @@ _ROOM = 41
 _IN_WORDS = f"A contender is a function in a file such as mine.py that makes a mechanism: {EXAMPLE}"
 
 
-@click.command(short_help="Say which mechanism is best for a question.")
+@click.command()
 @click.option("--query", "query_name", type=click.Choice(QUERY_NAMES), required=True, help="What will be asked.")
 @click.option("--quantile", type=click.FloatRange(0, 1), help="Share of the items below a quantile.")
 @click.option("--items", "-n", type=click.IntRange(min=2), default=1000, show_default=True, help="Number of items.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.cli.options import cannot_be_used, refuse
 from hetdp.cli.output import (
     ENDINGS,
     Lists,
@@ -18,7 +19,7 @@ from hetdp.cli.output import (
     print_private,
     print_rows,
 )
-from hetdp.cli.source import Data, Source, column_options
+from hetdp.cli.source import COLUMN_OPTIONS, Data, Source, column_options, source_problems
 
 if TYPE_CHECKING:
     from hetdp.datasets import Statistics
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["datasets"]
 
 
-@click.command(short_help="List data sets, describe or export one.")
+@click.command()
 @click.argument("name", required=False)
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of a built-in set.  [default: 0]")
 @column_options
@@ -60,18 +61,14 @@ def datasets(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.datasets import BUILT_IN, describe
 
-    given = [
-        f"--{option.replace('_', '-')}" for option, value in options.items() if value is not None and value is not False
-    ]
     if name is None:
-        if output is not None or given:
-            raise click.UsageError(f"{' and '.join(given or ['--output'])} must come with the NAME of a data set.")
+        refuse(cannot_be_used([*COLUMN_OPTIONS, "output"], "without the NAME of a data set"))
         _list_all(seed or 0, voice)
         return
-    if name in BUILT_IN and given:
-        raise click.UsageError(f"{' and '.join(given)} must come with a file; {name} is built in.")
-    if name not in BUILT_IN and seed is not None:
-        raise click.UsageError("--seed must come with a built-in set; nothing is drawn for a file.")
+    if name in BUILT_IN:
+        refuse(cannot_be_used(COLUMN_OPTIONS, f"with {name}, which is built in"))
+    else:
+        refuse([*source_problems(), *cannot_be_used(["seed"], "with a file")])
     if output is not None:
         check_writable(output, keep=(Path(name),))
         check_ending(output)

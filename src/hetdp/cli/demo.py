@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 
-@click.command(short_help="See it work on generated people.")
+@click.command()
 @click.option("--mean", is_flag=True, help="Show a mean of 1,000 generated people instead.")
 @click.option("--save", type=click.Path(path_type=Path), help="Write the people of --mean to a CSV file.")
 @click.option(

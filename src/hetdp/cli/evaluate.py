@@ -5,7 +5,7 @@ import dataclasses
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,25 +15,25 @@ from hetdp.cli.interrupts import ending_on_signals
 from hetdp.cli.neighbors import (
     DEFAULT_CYCLES,
     check_size,
-    check_together,
     cycles_option,
+    engine_problems,
 )
+from hetdp.cli.options import Sectioned, available_processors, cannot_be_used, plot_option, refuse, threads_option
 from hetdp.cli.output import (
-    Sectioned,
     Voice,
-    available_processors,
     check_ending,
+    check_plot,
     check_writable,
     output_options,
     print_json,
     print_private,
     print_rows,
-    threads_option,
     with_private,
+    write_plot,
 )
-from hetdp.cli.plotting import check_plot, plot_option, write_plot
-from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options
+from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options, source_problems
 from hetdp.core.checks import fraction
+from hetdp.core.errors import Problem
 from hetdp.core.files import write_whole
 from hetdp.evaluation.results import (
     ABOUT_INTERVALS,
@@ -64,11 +64,7 @@ _SECTIONS = {
 }
 
 
-@click.command(
-    cls=Sectioned,
-    sections=_SECTIONS,
-    short_help="Measure neighbours and recommendations on data at hand (not private).",
-)
+@click.command(cls=Sectioned, sections=_SECTIONS)
 @data_options
 @click.option(
     "--epsilon", type=float, multiple=True, default=(1.0,), show_default=True, help="May be given repeatedly."
@@ -139,10 +135,15 @@ def evaluate(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.evaluation.evaluating import EvaluationPlan
 
+    policies = _policies(westin, slices)
+    problems = [*source_problems()]
+    if policies:
+        problems += cannot_be_used(["weight", "default_weight"], "with --westin or --slices, which draw weights")
+    else:
+        problems += cannot_be_used(["per"], "without --westin or --slices")
     source = Source.take(data, options, voice)
-    policies = _policies(westin, slices, per, source)
     for level in epsilon:
-        fraction("--epsilon", level)
+        fraction("epsilon", level)
     plan = EvaluationPlan(
         epsilon=epsilon,
         what=what or WHAT,
@@ -156,7 +157,7 @@ def evaluate(
         threads=threads or available_processors(),
         **options,
     )
-    _check(plan, sizes, cycles, combine)
+    refuse([*problems, *_problems(plan)])
     if output is not None:
         check_writable(output, keep=(data, source.catalogue))
         check_ending(output, _ENDINGS)
@@ -212,17 +213,15 @@ def evaluate(
     click.echo(ABOUT_INTERVALS)
 
 
-def _check(plan: "EvaluationPlan", sizes: str | None, cycles: int | None, combine: str | None) -> None:
-    """Refuse options that have no meaning together."""
-    check_together(plan.engines, plan.score, sizes, cycles)
-    if combine is not None and not any(ENGINES[name].has_cycles for name in plan.engines):
-        raise click.UsageError("--combine is for --engine gossip, which was not asked for.")
-    if combine is not None and not plan.finds_neighbors:
-        raise click.UsageError("--combine cannot be used with --what items.")
+def _problems(plan: "EvaluationPlan") -> Iterator[Problem]:
+    """Yield what contradicts itself in what is to be compared."""
+    yield from engine_problems(plan.engines, plan.score)
+    if not any(ENGINES[name].has_cycles for name in plan.engines):
+        yield from cannot_be_used(["combine"], "without --engine gossip")
+    elif not plan.finds_neighbors:
+        yield from cannot_be_used(["combine"], "with --what items")
     if not plan.finds_neighbors and not plan.finds_items:
-        raise click.UsageError(
-            f"--engine {MODEL} recommends items, other engines find neighbours: change --what or --engine."
-        )
+        yield Problem(f"{MODEL} finds no neighbours", "engine", hint="Leave out --what neighbors, or add an engine.")
 
 
 def _show_neighbors(rows: Sequence[_Row], title: str) -> None:
@@ -292,14 +291,10 @@ def _as_csv(tables: Mapping[str, Sequence[_Row]]) -> str:
     return text.getvalue()
 
 
-def _policies(westin: Sequence[str], slices: Sequence[str], per: str | None, source: Source) -> "tuple[Policy, ...]":
+def _policies(westin: Sequence[str], slices: Sequence[str]) -> "tuple[Policy, ...]":
     """Return the policies of weights that the options stand for."""
     from hetdp.profiles import policies
 
-    if (westin or slices) and (source.weight_column is not None or source.default_weight is not None):
-        raise click.UsageError("--westin and --slices draw weights: leave out --weight-column and --default-weight.")
-    if per is not None and not westin and not slices:
-        raise click.UsageError("--per is for --westin and --slices, which draw weights.")
     found: list[Policy] = []
     for text in westin:
         shares = _numbers(text)

@@ -28,7 +28,7 @@ _NO_PROMISE = (
 )
 
 
-@click.command(short_help="Say what a promise means, on a card for people.")
+@click.command()
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(list(_FORMATS.values())),
               help="What to make.  [default: by the ending of --output, else text]")  # fmt: skip

@@ -10,24 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.cli.options import Sectioned, available_processors, cannot_be_used, refuse, threads_option
 from hetdp.cli.output import (
-    Sectioned,
     Voice,
-    available_processors,
     check_writable,
+    dry_run_option,
     guarantee_facts,
-    in_options,
     output_options,
     print_facts,
     print_json,
     print_private,
     print_promise,
     say_nobody_counts,
-    threads_option,
 )
-from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, in_words as ledger_in_words, ledger_options
-from hetdp.cli.source import COLUMN_OPTIONS, DEFAULT_DELTA, Source, catalogue_option, column_options
-from hetdp.core.checks import fraction
+from hetdp.cli.profile_ledger import (
+    LEDGER_OPTIONS,
+    ProfileLedger,
+    in_words as ledger_in_words,
+    ledger_options,
+    ledger_problems,
+)
+from hetdp.cli.source import (
+    COLUMN_OPTIONS,
+    DEFAULT_DELTA,
+    Source,
+    catalogue_option,
+    column_options,
+    source_problems,
+)
 from hetdp.core.errors import DataError
 from hetdp.core.text import agreeing, counted
 
@@ -53,64 +63,88 @@ _TOGETHER, _WELL_SEEN = 20, 0.9
 _FEW_ITEMS = 50
 
 
-@click.command(cls=Sectioned, sections=_SECTIONS, short_help="Learn a public model from everybody, privately.")
+@click.command(cls=Sectioned, sections=_SECTIONS)
 @click.argument("data", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--epsilon", type=float, required=True, help="Privacy loss of an item of weight 1, in all.")
+@click.option("--epsilon", type=float, required=True, help="Total privacy loss of an item of weight 1.")
 @column_options
 @catalogue_option
-@click.option("--delta", type=float, default=DEFAULT_DELTA, show_default=True,
-              help="Chance of a worse loss: of private names, and of a noisy matrix.")  # fmt: skip
-@click.option("--release", type=click.Choice(("sketch", "matrix")), default="sketch", show_default=True,
-              help="Trust nobody, and sum noisy sketches; or trust the curator of DATA, and publish one noisy "
-                   "matrix.")  # fmt: skip
-@click.option("--unit", type=click.Choice(("item", "user")), default="item", show_default=True,
-              help="What is protected: each item, or a whole person (with --release matrix).")  # fmt: skip
-@click.option("--user-weights", type=click.Path(path_type=Path),
-              help="Privacy weight of each person, with --unit user: a file with the columns user and "
-                   "weight.")  # fmt: skip
-@click.option("--head", "n_head", type=click.IntRange(min=1), default=DEFAULT_HEAD, show_default=True,
-              help="Most items that the model relates to each other; others come after them.")  # fmt: skip
-@threads_option
 @click.option(
-    "--dask", "address", help="Have the files read and summed by a Dask cluster, such as tcp://10.0.0.1:8786."
+    "--delta",
+    type=float,
+    default=DEFAULT_DELTA,
+    show_default=True,
+    help="Probability of a larger loss, spent if there is no --catalogue, or with --release matrix.",
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="Model to write, such as model.hetdp.")
+@click.option(
+    "--release",
+    type=click.Choice(("sketch", "matrix")),
+    default="sketch",
+    show_default=True,
+    help="sketch: sum one noisy sketch per person, as in the local model. matrix: add noise to one matrix; needs a "
+    "trusted curator, and is more accurate.",
+)
+@click.option(
+    "--unit",
+    type=click.Choice(("item", "user")),
+    default="item",
+    show_default=True,
+    help="What is protected: each item of a person, or the whole person (with --release matrix).",
+)
+@click.option(
+    "--user-weights",
+    type=click.Path(path_type=Path),
+    help="Privacy weights of people, for --unit user: a file with the columns user and weight.",
+)
+@click.option(
+    "--head",
+    "n_head",
+    type=click.IntRange(min=1),
+    default=DEFAULT_HEAD,
+    show_default=True,
+    help="Number of items that the model relates to each other; other items are ranked by popularity.",
+)
+@threads_option
+@click.option("--dask", "address", help="Read the files on a Dask cluster, such as tcp://10.0.0.1:8786.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), required=True, help="File of the model, such as model.hetdp."
+)
 @ledger_options
+@dry_run_option
 @output_options
 def learn(
     data: tuple[Path, ...],
     *,
     voice: Voice,
-    output: Path | None,
+    output: Path,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Learn from DATA, files of (user, item) pairs with a privacy weight each, which items go with which.
+    """Learn from DATA which items people have together, and write a public model.
 
     \b
     hetdp learn likes.csv --epsilon 1 -o model.hetdp
     hetdp learn parts/*.parquet --epsilon 1 --catalogue films.csv -o model.hetdp
     hetdp recommend model.hetdp me.csv -n 10
 
-    The model is public. --epsilon counts against everybody together, once. Anyone who has the model gets
-    recommendations at home, from their exact profile, and nothing leaves. Files of one crowd hold whole people each;
-    they are read one after the other, up to three times. Noise is always secure: running it again is another release,
-    and losses add up. With --dask, workers read the files, which must have the same names there, and are told the
-    secret of the noise: trust them as you trust the curator of DATA. The model is the same, however many there are.
+    DATA are files of (user, item) pairs with a privacy weight each. All pairs of a person must be in the same file.
+    A pair with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0 nothing.
+
+    The model may be published: --epsilon holds against everybody together. hetdp recommend uses it on any machine,
+    and nothing is sent. Each run of hetdp learn draws new noise and is another release; losses add up.
+
+    With --dask, the workers read the files, under the same names, and know the secret noise. Trust them like the
+    curator of DATA.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     began = time.monotonic()
-    if output is None and not voice.dry_run:
-        raise click.UsageError("--output is required: without it the budget would be spent for nothing.")
+    problems = [*source_problems(), *ledger_problems()]
+    if options["unit"] != "user":
+        problems += cannot_be_used(["user_weights"], "without --unit user")
+    refuse(problems)
     source = Source.take(data[0], options, voice)
     book = ProfileLedger.take(options)
-    fraction("--epsilon", options["epsilon"])
-    if options["user_weights"] is not None and options["unit"] != "user":
-        raise click.UsageError("--user-weights requires --unit user; items have weights of their own.")
-    if output is not None:
-        check_writable(output, keep=(*data, source.catalogue, options["user_weights"], book.ledger_path))
+    check_writable(output, keep=(*data, source.catalogue, options["user_weights"], book.path))
     catalogue = "private" if source.catalogue is None else "given"
     model = _model(options, catalogue)
-    with in_options({}):
-        promised = model.promise()
+    promised = model.promise()
     if voice.dry_run:
         with book.opened(promised) as ledger:
             planned = book.planned(ledger, promised)
@@ -131,8 +165,7 @@ def learn(
         ):
             model.fit(crowd, user_weights=_person_weights(options["user_weights"]))
         charged = book.charged(ledger, promised)
-    if output is not None:
-        model.save(output)
+    model.save(output)
     _finish(model, charged, output, voice, began=began)
 
 
@@ -186,7 +219,7 @@ def _person_weights(path: Path | None) -> Any:  # noqa: ANN401  (a mapping from 
 
     if path is None:
         return None
-    table = read_table(path, ["user", "weight"])
+    table = read_table(path, {"user": "user_weights", "weight": "user_weights"})
     people, weights = table.labels("user"), table.weights("weight", default=1.0).values
     repeated = canonical_ids(people, "user").repeated
     if repeated:
@@ -205,14 +238,14 @@ def _facts(model: "PrivateRecommender") -> dict[str, Any]:
 
 
 def _show_plan(
-    model: "PrivateRecommender", crowd: "Parts", planned: dict[str, Any], output: Path | None, voice: Voice
+    model: "PrivateRecommender", crowd: "Parts", planned: dict[str, Any], output: Path, voice: Voice
 ) -> None:
     """Say what would be done and promised, and how large a shared interest must be to be visible."""
     with closing(crowd):
         sizes = [(part.n_users, part.n_items) for part in crowd]
     n_users, n_items = sum(size[0] for size in sizes), max(size[1] for size in sizes)
     needed = model.visible_taste(n_users, n_items)
-    facts = {**_facts(model), "output": None if output is None else str(output)}
+    facts = {**_facts(model), "output": str(output)}
     promised = model.promise()
     if voice.as_json:
         private = {"users": n_users, "items": n_items, "visible_taste": needed}
@@ -232,9 +265,7 @@ def _show_plan(
     print_private({"a shared interest is visible": seen})
 
 
-def _finish(
-    model: "PrivateRecommender", charged: dict[str, Any], output: Path | None, voice: Voice, *, began: float
-) -> None:
+def _finish(model: "PrivateRecommender", charged: dict[str, Any], output: Path, voice: Voice, *, began: float) -> None:
     """Say what was learned, and what is promised."""
     if voice.as_json:
         learned = {"items": model.n_features_in_, "taste": model.taste_, "output": str(output)}

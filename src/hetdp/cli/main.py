@@ -13,6 +13,7 @@ import click
 
 from hetdp._version import __version__
 from hetdp.cli.interrupts import INTERRUPTED
+from hetdp.cli.options import option_name
 from hetdp.cli.output import wrapped
 from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, InvalidInput, LedgerError
 
@@ -103,9 +104,7 @@ def _all_missing(error: click.ClickException) -> click.ClickException:
     if not isinstance(error, click.MissingParameter) or error.ctx is None:
         return error
     missing = [one for one in error.ctx.command.params if one.required and one.name not in error.ctx.params]
-    names = [max(one.opts, key=len) if isinstance(one, click.Option) else one.human_readable_name for one in missing]
-    lines = [f"{name} is required." for name in names]
-    return click.UsageError("\nError: ".join(lines), ctx=error.ctx)
+    return click.UsageError("\nError: ".join(f"{option_name(one)} is required." for one in missing), ctx=error.ctx)
 
 
 def exit_code(error: HetdpError) -> int:

@@ -2,20 +2,21 @@
 
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.cli.options import Sectioned, available_processors, cannot_be_used, refuse, threads_option, tuning_option
 from hetdp.cli.output import (
     ENDINGS,
     SHOWN,
     Lists,
     Voice,
-    available_processors,
     check_ending,
     check_writable,
+    dry_run_option,
     guarantee_facts,
     output_options,
     plain,
@@ -24,13 +25,11 @@ from hetdp.cli.output import (
     print_private,
     print_promise,
     say_nobody_counts,
-    threads_option,
-    tuning_option,
 )
-from hetdp.cli.profile_ledger import ProfileLedger, in_words, ledger_options
-from hetdp.cli.source import Source, data_options, delta_option, require_memory
+from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, in_words, ledger_options, ledger_problems
+from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options, delta_option, require_memory, source_problems
 from hetdp.core.checks import fraction
-from hetdp.core.errors import InvalidInput
+from hetdp.core.errors import InvalidInput, Problem
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
 from hetdp.sketching.significance import SIGNIFICANT
@@ -39,33 +38,51 @@ if TYPE_CHECKING:
     from hetdp.accounting import Guarantee
     from hetdp.neighbors.estimator import PrivateNeighbors
 
-__all__ = ["check_size", "check_together", "cycles_option", "neighbors"]
+__all__ = ["DEFAULT_CYCLES", "check_size", "cycles_option", "engine_problems", "neighbors"]
 
 DEFAULT_CYCLES = 20
-_ENGINES_HELP = "; ".join([engine.help for engine in ENGINES.values()][:-1])
+_SECTIONS = {
+    "Data": (*COLUMN_OPTIONS, "catalogue"),
+    "Privacy": ("epsilon", "delta", "engine"),
+    "Neighbours": ("neighbors", "score", "sizes", "tuned_for", "cycles", "significant_only"),
+    "Ledger": LEDGER_OPTIONS,
+}
 
 cycles_option = click.option(
-    "--cycles", type=click.IntRange(min=1), help=f"Of --engine gossip.  [default: {DEFAULT_CYCLES}]"
+    "--cycles", type=click.IntRange(min=1), help=f"Rounds of --engine gossip.  [default: {DEFAULT_CYCLES}]"
 )
 
 
-@click.command(short_help="Find each user's most similar users, privately.")
+@click.command(cls=Sectioned, sections=_SECTIONS)
 @data_options
+@click.option("--epsilon", type=float, required=True, help="Privacy loss of an item of weight 1; see above.")
 @delta_option
-@click.option("--epsilon", type=float, required=True, help="Privacy loss of an item of weight 1.")
-@click.option("--engine", type=click.Choice(tuple(ENGINES)), default="exact", show_default=True,
-              help=f"{_ENGINES_HELP.capitalize()}; or {list(ENGINES.values())[-1].help}.")  # fmt: skip
-@click.option("--neighbors", "-k", type=click.IntRange(min=1), default=10, show_default=True,
-              help="Neighbours of each user.")  # fmt: skip
-@click.option("--score", type=click.Choice(tuple(SCORES)), default=DEFAULT_SCORE, show_default=True,
-              help="Measure of similarity.")  # fmt: skip
-@click.option("--sizes", type=click.Choice(SIZES), help="Sizes for a cosine: noisy, or declared public.")
+@click.option(
+    "--engine",
+    type=click.Choice(tuple(ENGINES)),
+    default="exact",
+    show_default=True,
+    help="exact: compare all pairs of users. gossip: simulate a peer-to-peer protocol. sketch: publish one noisy "
+    "sketch per user.",
+)
+@click.option(
+    "--neighbors", "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Neighbours of each user."
+)
+@click.option(
+    "--score",
+    type=click.Choice(tuple(SCORES)),
+    default=DEFAULT_SCORE,
+    show_default=True,
+    help="Measure of similarity.",
+)
+@click.option("--sizes", type=click.Choice(SIZES), help="Sizes of profiles, for a cosine: noisy, or public.")
 @tuning_option
 @cycles_option
 @click.option("--significant-only", is_flag=True, help="Leave out neighbours that may be there by chance.")
 @threads_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")
 @ledger_options
+@dry_run_option
 @output_options
 def neighbors(
     data: Path,
@@ -75,24 +92,28 @@ def neighbors(
     threads: int | None,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Find the most similar users of each user in DATA, a file of (user, item) pairs with a privacy weight each.
+    """Find the most similar users of each user in DATA, privately.
 
     \b
     hetdp neighbors ratings.csv --epsilon 1 -k 10 -o neighbors.parquet
-    hetdp neighbors likes.parquet --epsilon 3 --engine sketch --weight-column privacy -o neighbors.csv
+    hetdp neighbors likes.parquet --epsilon 3 --engine sketch -o neighbors.csv
 
-    DATA is CSV, TSV, parquet or plain text, compressed or not, or a file of MovieLens or HetRec 2011. The rows of a
-    user (user, neighbor, score, significance) are for that user. --epsilon counts against one recipient (exact), per
-    comparison (gossip), or against everybody together (sketch). Noise is always secure: running it again is another
-    release, and losses add up.
+    DATA is a file of (user, item) pairs with a privacy weight each: CSV, TSV or parquet, or a file of MovieLens or
+    HetRec 2011. An item with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0
+    nothing.
+
+    The list of a user (user, neighbor, score, significance) is for that user only. --epsilon is the loss against one
+    user who sees their own list (exact), per comparison (gossip), or against everybody together (sketch). Each run
+    draws new noise and is another release; losses add up.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     began = time.monotonic()
+    refuse([*source_problems(), *ledger_problems(), *_problems(options)])
     source = Source.take(data, options, voice)
     book = ProfileLedger.take(options)
-    _check(options)
     if output is not None:
-        check_writable(output, keep=(source.path, source.catalogue, book.ledger_path))
+        check_writable(output, keep=(source.path, source.catalogue, book.path))
         check_ending(output)
+    model = _model(options, given=source.catalogue is not None, threads=threads)
     read = source.read()
     n_users = read.profiles.n_users
     check_size(options["neighbors"], n_users)
@@ -103,7 +124,6 @@ def neighbors(
         check=not source.no_memory_check,
         way_through="Use a machine with more memory, fewer users or a smaller -k.",
     )
-    model = _model(options, given=source.catalogue is not None, threads=threads)
     needed = model.items_to_stand_out(n_users)
     if not voice.quiet:
         _announce(options, n_users, needed, voice)
@@ -124,13 +144,11 @@ def neighbors(
     _finish(model, public, read.counts, charged, output=output, voice=voice, began=began)
 
 
-def _check(options: dict[str, Any]) -> None:
-    """Refuse what cannot work, before anything is read."""
-    fraction("--epsilon", options["epsilon"])
-    fraction("--delta", options["delta"])
-    check_together((options["engine"],), options["score"], options["sizes"], options["cycles"])
-    if options["tuned_for"] is not None and options["engine"] != "sketch":
-        raise click.UsageError(f"--tuned-for cannot be used with --engine {options['engine']}.")
+def _problems(options: dict[str, Any]) -> Iterator[Problem]:
+    """Yield what contradicts itself in the options of a search."""
+    yield from engine_problems((options["engine"],), options["score"])
+    if options["engine"] != "sketch":
+        yield from cannot_be_used(["tuned_for"], f"with --engine {options['engine']}")
 
 
 def _model(options: dict[str, Any], *, given: bool, threads: int | None) -> "PrivateNeighbors":
@@ -139,7 +157,7 @@ def _model(options: dict[str, Any], *, given: bool, threads: int | None) -> "Pri
 
     return PrivateNeighbors(
         options["neighbors"],
-        epsilon=fraction("--epsilon", options["epsilon"]),
+        epsilon=fraction("epsilon", options["epsilon"]),
         engine=options["engine"],
         score=options["score"],
         sizes=options["sizes"] or SIZES[0],
@@ -147,7 +165,7 @@ def _model(options: dict[str, Any], *, given: bool, threads: int | None) -> "Pri
         cycles=options["cycles"] or DEFAULT_CYCLES,
         tuned_for=options["tuned_for"],
         catalogue="given" if given else "private",
-        delta=options["delta"],
+        delta=fraction("delta", options["delta"]),
         n_jobs=threads or available_processors(),
     )
 
@@ -266,18 +284,15 @@ def _report(model: "PrivateNeighbors") -> dict[str, Any]:
     return said
 
 
-def check_together(engines: Collection[str], score: str, sizes: str | None, cycles: int | None) -> None:
-    """Refuse options that have no meaning together."""
+def engine_problems(engines: Collection[str], score: str) -> Iterator[Problem]:
+    """Yield options that these engines or this score have no use for."""
     for name in engines:
         if score not in ENGINES[name].scores:
-            known = " or ".join(ENGINES[name].scores)
-            raise click.UsageError(f"--score must be {known} with --engine {name}, not {score}.")
-    if cycles is not None and not any(ENGINES[name].has_cycles for name in engines):
-        useful = " and ".join(name for name, engine in ENGINES.items() if engine.has_cycles)
-        raise click.UsageError(f"--cycles is for --engine {useful}; {' and '.join(engines)} has none.")
-    if sizes is not None and not SCORES[score].needs_sizes:
-        needing = " and ".join(name for name, one in SCORES.items() if one.needs_sizes)
-        raise click.UsageError(f"--sizes is for --score {needing}; an {score} needs none.")
+            yield Problem(f"must be {' or '.join(ENGINES[name].scores)} with --engine {name}", "score", got=score)
+    if not any(ENGINES[name].has_cycles for name in engines):
+        yield from cannot_be_used(["cycles"], f"with --engine {' and '.join(engines)}")
+    if not SCORES[score].needs_sizes:
+        yield from cannot_be_used(["sizes"], f"with --score {score}")
 
 
 def check_size(neighbors: int, n_users: int) -> None:

@@ -43,7 +43,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> in
     return int(found[1]) * _UNITS[found[2]]
 
 
-@click.group(short_help="Make and manage the public file of a peer-to-peer network.")
+@click.group()
 def network() -> None:
     """Make and manage the public file of a peer-to-peer network.
 
@@ -90,10 +90,10 @@ def create(
     \b
     hetdp network create mynet.toml --catalogue items.csv --epsilon 3
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    from hetdp.node.costs import network_warnings
     from hetdp.node.protocol.identity import Identity
     from hetdp.node.protocol.network import sketch_bytes
     from hetdp.node.storage.network_file import exact_number, key_file_of, new_network, versions_file_of
+    from hetdp.node.words import network_warnings
 
     key = Identity.generate()
     made = new_network(
@@ -147,7 +147,6 @@ def create(
 @click.option("--address", required=True, help="tcp://host:port of the peer.")
 @click.option("--key", required=True, help="Its public key, as `hetdp node status` shows it.")
 @click.option("--curve", required=True, help="Its public transport key.")
-@dry_run_option
 @output_options
 def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) -> None:
     """Name a peer that new nodes ask first, in the network FILE. It stays the same network.
@@ -157,12 +156,11 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) ->
     from hetdp.node.storage.network_file import read_network, with_peer
 
     changed = with_peer(read_network(file), address=address, key=key, curve=curve)
-    if not voice.dry_run:
-        write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
-        voice.note(
-            f"Wrote {file}. Nodes made from it will ask this peer first. A node that exists has a copy of its own: "
-            "add the peer to the network.toml in its folder, and start it again."
-        )
+    write_whole(file, changed.to_toml(), mode=stat.S_IMODE(file.stat().st_mode))
+    voice.note(
+        f"Wrote {file}. Nodes made from it will ask this peer first. A node that exists has a copy of its own: "
+        "add the peer to the network.toml in its folder, and start it again."
+    )
     _show({"network": changed.name, "peers": len(changed.bootstrap)}, voice)
 
 
@@ -170,7 +168,6 @@ def add_peer(file: Path, *, address: str, key: str, curve: str, voice: Voice) ->
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--key", required=True, help="Public key of the node to invite, as `hetdp node status` shows it.")
 @click.option("--secret", type=click.Path(path_type=Path), help="The network's key.  [default: FILE.key]")
-@dry_run_option
 @output_options
 def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
     """Print an invitation to the network FILE for one node: it goes into `invitation` of its node.toml."""
@@ -187,9 +184,6 @@ def invite(file: Path, *, key: str, secret: Path | None, voice: Voice) -> None:
         raise DataError(f"--secret must be the key of an invite-only network (got another for {file.name!r})")
     if re.fullmatch(r"[0-9a-fA-F]{64}", key) is None:
         raise click.UsageError(f"--key must be 64 hexadecimal digits. Got {key[:100]!r} instead.")
-    if voice.dry_run:
-        voice.note("--dry-run: no invitation was signed.")
-        return
     invitation = sign_invitation(holder.signing_secret, known.id, bytes.fromhex(key)).hex()
     print_json({"invitation": invitation}) if voice.as_json else click.echo(invitation)
 
@@ -212,9 +206,9 @@ def grow(file: Path, *, add: Path | None, retire: tuple[str, ...], secret: Path 
     hetdp node catalogue mynet.toml.versions
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.node.catalogue_file import read_network_catalogue
+    from hetdp.node.protocol import Refused
     from hetdp.node.protocol.catalogue_versions import NewItem, sign_versions
     from hetdp.node.protocol.identity import Identity
-    from hetdp.node.protocol.refusal import Refused
     from hetdp.node.storage.network_file import (
         key_file_of,
         read_network,

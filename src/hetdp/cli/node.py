@@ -4,6 +4,7 @@ import dataclasses
 import json
 import signal
 import threading
+import time
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +13,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.network import need_extra
+from hetdp.cli.node_data import (
+    dials,
+    group_facts,
+    groups,
+    hide,
+    import_,
+    imported_facts,
+    neighbors,
+    tell_groups,
+    tell_imported,
+    unhide,
+)
 from hetdp.cli.node_demo import demo
-from hetdp.cli.node_dials import dials
-from hetdp.cli.node_groups import group_facts, groups, tell_groups
 from hetdp.cli.node_moving import backup, folder_option, move, receive, restore
-from hetdp.cli.node_neighbors import neighbors
-from hetdp.cli.node_owner import OWNER_COMMANDS, imported_facts, tell_imported
 from hetdp.cli.output import (
     Voice,
     check_writable,
@@ -38,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["node"]
 
 
-@click.group(short_help="Run a node of a peer-to-peer network.")
+@click.group()
 def node() -> None:
     """Run a node that publishes one noisy sketch of your profile per epoch and chooses neighbours at home.
 
@@ -47,7 +56,7 @@ def node() -> None:
     need_extra()
 
 
-for other in (demo, dials, groups, neighbors, move, receive, backup, restore, *OWNER_COMMANDS):
+for other in (demo, import_, dials, groups, neighbors, hide, unhide, move, receive, backup, restore):
     node.add_command(other)
 
 
@@ -57,7 +66,6 @@ for other in (demo, dials, groups, neighbors, move, receive, backup, restore, *O
 @folder_option
 @click.option("--listen", default="tcp://127.0.0.1:0", show_default=True, help="Address; port 0 takes a free one.")
 @click.option("--advertise", default="", help="Address that others are told, if another.")
-@dry_run_option
 @output_options
 def init(
     *,
@@ -75,20 +83,16 @@ def init(
     \b
     hetdp node init --network mynet.toml --profile me.csv
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    import tempfile
-
-    from hetdp.node.costs import cost_facts
     from hetdp.node.handle import NodeHandle, how_to_be_invited
     from hetdp.node.settings import NodeSettings
     from hetdp.node.storage.folder import default_limit, init_node
     from hetdp.node.storage.network_file import read_network
+    from hetdp.node.words import cost_facts
 
     settings = NodeSettings(listen=listen, advertise=advertise)
-    with tempfile.TemporaryDirectory() as scratch:
-        place = Path(scratch, "node") if voice.dry_run else folder
-        made = init_node(place, network_path=network_path, profile_path=profile, settings=settings)
-        with closing(NodeHandle.open(place)) as handle:
-            told = handle.group_losses().all()
+    made = init_node(folder, network_path=network_path, profile_path=profile, settings=settings)
+    with closing(NodeHandle.open(folder)) as handle:
+        told = handle.group_losses().all()
     contact = made.contact
     network = read_network(network_path)
     costs = cost_facts(network, default_limit(network.epsilon, settings))
@@ -97,21 +101,17 @@ def init(
         "address": contact.address,
         "key": contact.key,
         "curve": contact.curve,
-        "dry_run": voice.dry_run,
     }
     if voice.as_json:
         own = {"imported": imported_facts(made.imported), "groups": group_facts(told)}
         print_json(facts | costs, private={} if profile is None else own)
     else:
-        shown = {name.replace("_", " "): fact for name, fact in facts.items() if name != "dry_run"}
+        shown = {name.replace("_", " "): fact for name, fact in facts.items()}
         print_facts("", shown | _cost_words(costs))
         if profile is not None:
             tell_imported(made.imported, voice)
             tell_groups(told, voice)
     _warn_of(costs, voice)
-    if voice.dry_run:
-        voice.note("--dry-run: nothing was kept.")
-        return
     if network.admission == "invite":
         voice.note(f"This network is by invitation. {how_to_be_invited(contact.key, folder)}")
     voice.note(f"What your first sketch would tell about groups of your items: hetdp node groups --folder {folder}")
@@ -207,10 +207,132 @@ def status(*, folder: Path, voice: Voice) -> None:
     voice.note(_why_words(why, facts["next_sketch"]))
 
 
+@node.command(short_help="Draw no sketch for now.")
+@folder_option
+@output_options
+def pause(*, folder: Path, voice: Voice) -> None:
+    """Draw no sketch until `hetdp node resume`, also if the node runs. Nothing is spent meanwhile.
+
+    Others can see that no new sketch comes. The last one stays with them until it is too old; the node answers as ever.
+    """
+    _switched(folder, voice, to="paused", already="The node is paused already.")
+
+
+@node.command(short_help="Draw sketches again.")
+@folder_option
+@click.option("--copy-is-gone", is_flag=True, help="The copy that this node has met is stopped for good.")
+@output_options
+def resume(*, folder: Path, copy_is_gone: bool, voice: Voice) -> None:
+    """Draw a sketch in every epoch again, after `hetdp node pause`. Others can see that a new one comes.
+
+    A node that has met a sketch under its own key stops by itself, and goes on only with --copy-is-gone: while a copy
+    runs, both spend, and neither knows of the other. Should it still run, the node stops again.
+    """
+    _switched(folder, voice, to="open", already="The node was not paused.", copy_is_gone=copy_is_gone)
+
+
+def _switched(folder: Path, voice: Voice, *, to: str, already: str, copy_is_gone: bool = False) -> None:
+    from hetdp.node.handle import NodeHandle
+
+    handle = NodeHandle.open(folder)
+    try:
+        changed = handle.pause() if to == "paused" else handle.resume(copy_is_gone=copy_is_gone)
+        if not changed:
+            voice.note(already)
+        mode, epochs = handle.mode(), handle.settings.keep_epochs
+    finally:
+        handle.close()
+    facts = {"mode": mode, "changed": changed}
+    if voice.as_json:
+        print_json(facts)
+    else:
+        print_facts("", facts)
+    if mode == "paused":
+        voice.note(
+            f"Others keep the last sketch for {counted(epochs, 'epoch')}, and see that no new one comes. "
+            "`hetdp node resume` lets it go on."
+        )
+
+
+@node.command(short_help="Leave the network for good.")
+@folder_option
+@click.option("--erase", is_flag=True, help="Erase the node's folder as well.")
+@click.option("--keep", type=click.Path(path_type=Path), help="New file for list and losses, for another network.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@dry_run_option
+@output_options
+def leave(*, folder: Path, erase: bool, keep: Path | None, yes: bool, voice: Voice) -> None:
+    """Leave the network for good: the node draws nothing any more, stops if it runs, and does not start again.
+
+    Says first what can be taken back and what cannot. With --erase, the folder goes as well: list, ledger, keys. With
+    --keep, they go into a file, which `hetdp node receive` opens in another network, so that losses count there.
+    Interrupted, give the same command again.
+    """
+    from hetdp.node.handle import NodeHandle
+    from hetdp.node.leaving import finish_leaving, leave_into_file, what_leaving_means
+    from hetdp.node.storage.folder import IDENTITY, STORE
+
+    halves = [(folder / name).exists() for name in (IDENTITY, STORE, "lock")]
+    if erase and any(halves) and not all(halves[:2]):
+        _tell_erased(folder, finish_leaving(folder), voice)  # an earlier attempt was broken off
+        return
+    handle = NodeHandle.open(folder)
+    try:
+        can, cannot = what_leaving_means(handle)
+        for heading, lines in (("What leaving takes back", can), ("What it cannot take back", cannot)):
+            voice.note("\n".join([f"{heading}:", *(f"- {line}" for line in lines)]))
+        if voice.dry_run:
+            voice.note("--dry-run: nothing was changed.")
+            return
+        question = f"Leave {handle.network.name} for good{', and erase the folder' * erase}?"
+        if not yes and not click.confirm(question, err=True):
+            voice.note("You stay. Nothing was changed.")
+            click.get_current_context().exit(1)  # what was asked for was not done
+        if keep is None:
+            handle.leave(erase=erase)
+    finally:
+        handle.close()
+    if keep is not None:
+        leave_into_file(folder, keep, now_s=time.time())
+        voice.note(f"{keep} holds your list, losses and keys. `hetdp node receive` opens it, once.")
+    if erase:
+        _tell_erased(folder, finish_leaving(folder), voice)
+        return
+    if voice.as_json:
+        print_json({"mode": "closed", "erased": False})
+    else:
+        print_facts("", {"mode": "closed"})
+    voice.note(f"Your list and losses are still in {folder}. `hetdp node leave --erase --folder {folder}` erases them.")
+
+
+def _tell_erased(folder: Path, left: list[str], voice: Voice) -> None:
+    if voice.as_json:
+        print_json({"mode": "closed", "erased": True, "left": left})
+    else:
+        print_facts("", {"mode": "closed", "erased": str(folder)})
+    if left:
+        voice.note(f"Files that are not the node's were left in {folder}: {', '.join(left)}.")
+
+
+@node.command("page", short_help="Print a fresh address of the page.")
+@folder_option
+@output_options
+def page_(*, folder: Path, voice: Voice) -> None:
+    """Print an address of the page of a running node. It works once, in one browser, within ten minutes."""
+    from hetdp.node.storage.page_door import PageDoor
+
+    if not folder.is_dir():
+        raise DataError(f"there must be a node in {str(folder)!r}. Got none; `hetdp node init` makes one.")
+    address = PageDoor(folder).fresh_address()
+    if voice.as_json:
+        print_json({"page": address})
+    else:
+        click.echo(f"Your page: {address}")
+
+
 @node.command(short_help="Take over a new version of the catalogue.")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @folder_option
-@dry_run_option
 @output_options
 def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
     """Take over the versions of the catalogue in FILE, as `hetdp network grow` writes them.
@@ -219,13 +341,13 @@ def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
     two periods. Without FILE, shows the version that the node has.
     """
     from hetdp.node.handle import NodeHandle
-    from hetdp.node.protocol.refusal import Refused
+    from hetdp.node.protocol import Refused
     from hetdp.node.storage.network_file import read_versions
 
     handle = NodeHandle.open(folder)
     try:
         before = handle.store.catalogue.number()
-        if file is not None and not voice.dry_run:
+        if file is not None:
             handle.take_up(read_versions(file))
         number, size = handle.store.catalogue.number(), handle.store.catalogue.size()
         facts = {
@@ -238,8 +360,6 @@ def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
         raise DataError(f"FILE must hold versions of this network's catalogue. {error}") from None
     finally:
         handle.close()
-    if voice.dry_run:
-        voice.note("--dry-run: nothing was taken over.")
     if voice.as_json:
         print_json(facts)
     else:
@@ -250,7 +370,6 @@ def catalogue(file: Path | None, *, folder: Path, voice: Voice) -> None:
 @folder_option
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File, for its owner only.  [default: print]")
 @click.option("--csv", "as_csv", is_flag=True, help="The list alone, as a CSV.")
-@dry_run_option
 @output_options
 def export(*, folder: Path, output: Path | None, as_csv: bool, voice: Voice) -> None:
     """Write profile, dials, limits, losses and neighbours as JSON, all of it under "private"; keys are left out.
@@ -268,9 +387,6 @@ def export(*, folder: Path, output: Path | None, as_csv: bool, voice: Voice) -> 
         data = {"list": handle.list_as_csv()} if as_csv else handle.export()
     finally:
         handle.close()
-    if voice.dry_run:
-        voice.note("--dry-run: would write everything about the owner.")
-        return
     if output is not None:
         write_whole(output, data["list"] if as_csv else json.dumps(with_private({}, data), indent=2) + "\n")
         voice.note(f"Wrote {output}.")
@@ -343,7 +459,7 @@ def _start_page(handle: "NodeHandle", voice: Voice) -> threading.Thread | None:
 
 def _show_next(handle: "NodeHandle", voice: Voice) -> None:
     """Say what the next sketch would cost. Nothing is drawn."""
-    from hetdp.node.costs import cost_facts
+    from hetdp.node.words import cost_facts
 
     facts, costs = handle.next_sketch(), cost_facts(handle.network, handle.store.ledger.default_limit())
     private, told = (
@@ -363,7 +479,7 @@ def _show_next(handle: "NodeHandle", voice: Voice) -> None:
 
 
 def _warn_of(costs: dict[str, Any], voice: Voice) -> None:
-    from hetdp.node.costs import cost_warnings
+    from hetdp.node.words import cost_warnings
 
     for line in cost_warnings(costs):
         voice.note(f"Warning: {line}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hetdp.cli.output import Voice, dry_run_option, output_options, print_facts, print_json, print_rows
+from hetdp.cli.output import Voice, output_options, print_facts, print_json, print_rows
 from hetdp.core.text import duration
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ _CROWD, _VOTES = "learned from the crowd", "votes of neighbours"
 @click.option("--epsilon", default="3", show_default=True, help="Loss of an item of weight 1 per epoch.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the invented people.")
 @click.option("--page", is_flag=True, help="Show the page of the first node and go on until Ctrl-C.")
-@dry_run_option
 @output_options
 def demo(*, nodes: int, epsilon: str, seed: int, page: bool, voice: Voice) -> None:
     """Run a network of real processes with invented people, watch it converge, and measure what it finds.

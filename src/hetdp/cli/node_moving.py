@@ -141,7 +141,6 @@ def receive(
 @click.command(short_help="Copy a node, running or not, into one file.")
 @click.argument("file", type=click.Path(path_type=Path))
 @folder_option
-@dry_run_option
 @output_options
 def backup(*, file: Path, folder: Path, voice: Voice) -> None:
     """Write profile, ledger, settings and keys of a node into one new file that only its owner can read.
@@ -150,10 +149,9 @@ def backup(*, file: Path, folder: Path, voice: Voice) -> None:
     """
     from hetdp.node.restoring import back_up
 
-    back_up(folder, file, now_s=time.time(), dry_run=voice.dry_run)
-    _show(voice, {"folder": str(folder), "file": str(file), "written": not voice.dry_run})
-    if not voice.dry_run:
-        voice.note("The file holds your profile and keys. Keep it where only you can read it.")
+    back_up(folder, file, now_s=time.time())
+    _show(voice, {"folder": str(folder), "file": str(file)})
+    voice.note("The file holds your profile and keys. Keep it where only you can read it.")
 
 
 @click.command(short_help="Make a node of a backup.")

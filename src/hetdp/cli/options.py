@@ -19,7 +19,7 @@ __all__ = [
     "available_processors",
     "cannot_be_used",
     "given",
-    "option_names",
+    "option_name",
     "plot_option",
     "refuse",
     "threads_option",
@@ -58,14 +58,11 @@ class Sectioned(click.Command):
                     formatter.write_dl(records)
 
 
-def option_names() -> dict[str, str]:
-    """Return what the parameters of the running command are called on the command line, such as --epsilon or DATA."""
-    return {
-        parameter.name or "": max(parameter.opts, key=len)
-        if isinstance(parameter, click.Option)
-        else parameter.human_readable_name
-        for parameter in click.get_current_context().command.params
-    }
+def option_name(parameter: click.Parameter) -> str:
+    """Return what a parameter is called on the command line, such as --epsilon or DATA."""
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    return parameter.human_readable_name.strip("[].")
 
 
 def refuse(problems: Iterable[Problem]) -> None:

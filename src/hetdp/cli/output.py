@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp._version import __version__
-from hetdp.cli.options import option_names
+from hetdp.cli.options import option_name
 from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
 from hetdp.core.files import whole_file
 from hetdp.core.text import counted, printable, several
@@ -168,7 +168,7 @@ def output_options(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*arguments, voice=voice, **options)
         except InvalidInput as error:
-            names = option_names()
+            names = {one.name: option_name(one) for one in click.get_current_context().command.params}
             error.problems = tuple(
                 replace(one, parameter=names.get(one.parameter, one.parameter)) for one in error.problems
             )

@@ -1,25 +1,28 @@
-"""Ledgers of profiles on the command line: what neighbours, recommendations and models are charged to."""
+"""Ledgers of profiles on the command line: what `hetdp neighbors` and `hetdp learn` charge."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
+from hetdp.cli.options import cannot_be_used, given, refuse
 from hetdp.cli.output import DEFAULT_LIMITS, rounded
-from hetdp.core.errors import BudgetExhausted, DataError
+from hetdp.core.errors import BudgetExhausted, DataError, Problem
 from hetdp.core.text import several
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
 
-__all__ = ["LEDGER_OPTIONS", "ProfileLedger", "in_words", "ledger_options"]
+__all__ = ["LEDGER_OPTIONS", "ProfileLedger", "in_words", "ledger_options", "ledger_problems"]
 
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
+#: What a new ledger is made with.
+_SETTINGS = ("limit", "delta_limit", "colluders")
 #: By name, for help in sections.
-LEDGER_OPTIONS = ("ledger_path", "limit", "delta_limit", "colluders")
+LEDGER_OPTIONS = ("ledger", *_SETTINGS)
 _DIGITS = 12
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,51 +32,53 @@ def ledger_options(function: Command) -> Command:
     """Give a command the options of a ledger of profiles; `ProfileLedger` takes them all."""
     for option in (
         click.option("--colluders", type=click.IntRange(min=1),
-                     help="Of a new ledger: recipients of lists who may share what they have.  [default: 1]"),
-        click.option("--delta-limit", type=float, help="Of a new ledger: the most that deltas may add up to."),
-        click.option("--limit", type=float,
-                     help=f"Of a new ledger: the most that weight 1 may ever lose.  [default: {_LIMITS}]"),
-        click.option("--ledger", "ledger_path", type=click.Path(path_type=Path),
-                     help="Ledger of these profiles to charge; made if missing."),
+                     help="For a new ledger: how many recipients of lists may collude.  [default: 1]"),
+        click.option("--delta-limit", type=click.FloatRange(min=0), help="For a new ledger: lifetime limit of delta."),
+        click.option("--limit", type=click.FloatRange(min=0),
+                     help=f"For a new ledger: lifetime limit of an item of weight 1.  [default: {_LIMITS}]"),
+        click.option("--ledger", type=click.Path(path_type=Path),
+                     help="Ledger of these profiles to charge; created if it does not exist."),
     ):  # fmt: skip
         function = option(function)
     return function
+
+
+def ledger_problems() -> Iterator[Problem]:
+    """Yield options that have no effect without a ledger."""
+    if not given("ledger"):
+        yield from cannot_be_used(_SETTINGS, "without --ledger")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileLedger:
     """Where a command counts what profiles lose, if anywhere, and what is asked of a new ledger."""
 
-    ledger_path: Path | None = None
+    path: Path | None = None
     limit: float | None = None
     delta_limit: float | None = None
     colluders: int | None = None
 
     @classmethod
     def take(cls, options: dict[str, Any]) -> Self:
-        """Take the options of a ledger out of those of a command. Refuse those without effect."""
-        own = cls(**{field.name: options.pop(field.name) for field in fields(cls)})
-        for name in LEDGER_OPTIONS[1:]:
-            if own.ledger_path is None and getattr(own, name) is not None:
-                raise click.UsageError(f"--{name.replace('_', '-')} must not be given without --ledger.")
-        return own
+        """Take the options of a ledger out of those of a command."""
+        return cls(path=options.pop("ledger"), **{name: options.pop(name) for name in _SETTINGS})
 
     @contextmanager
     def opened(self, promise: "Guarantee") -> "Iterator[Ledger | None]":
         """Give the ledger, if there is to be one; a new one is made for such promises, by its first charge."""
         from hetdp.accounting import Ledger
 
-        if self.ledger_path is None:
+        if self.path is None:
             yield None
-        elif self.ledger_path.exists():
-            with Ledger.open(self.ledger_path) as ledger:
+        elif self.path.exists():
+            with Ledger.open(self.path) as ledger:
                 self._check_same(ledger)
                 yield ledger
         else:
             limit = DEFAULT_LIMITS[promise.unit] if self.limit is None else self.limit
             kept = {"unit": promise.unit, "protects": promise.protected, "colluders": self.colluders or 1}
             with Ledger.of_profiles(
-                self.ledger_path,
+                self.path,
                 limit=limit,
                 delta_limit=self.delta_limit,
                 lazy=True,
@@ -85,15 +90,15 @@ class ProfileLedger:
         """Refuse a ledger of another kind, and settings other than those it was made with."""
         name = "" if ledger.path is None else ledger.path.name
         if ledger.colluders is None:
-            kind = several(ledger.protects)
-            raise DataError(f"--ledger must be a ledger of profiles (got {name}, which is one of {kind},)")
-        for option in LEDGER_OPTIONS[1:]:
-            asked, kept = getattr(self, option), getattr(ledger, option)
-            if asked is not None and asked != kept:
-                must = "not be given" if kept is None else f"be {kept:g}"
-                raise click.UsageError(
-                    f"--{option.replace('_', '-')} must {must}: {name} was made so. Got {asked:g} instead."
-                )
+            raise DataError(
+                f"must be a ledger of profiles: {name} is one of {several(ledger.protects)}", parameter="ledger"
+            )
+        pairs = [(option, getattr(self, option), getattr(ledger, option)) for option in _SETTINGS]
+        refuse(
+            Problem(f"was {'not set' if kept is None else f'{kept:g}'} when {name} was created", option, got=asked)
+            for option, asked, kept in pairs
+            if asked is not None and asked != kept
+        )
 
     def planned(self, ledger: "Ledger | None", promise: "Guarantee") -> dict[str, Any]:
         """Return what a charge would leave, for a dry run; nothing if there is no ledger."""
@@ -103,17 +108,15 @@ class ProfileLedger:
             left, would = ledger.preview_profiles(promise), "be charged"
         except BudgetExhausted:
             left, would = ledger.left, "be refused (exit code 4)"
-        return {"ledger": {**self._told(ledger, promise), "left": rounded(left, _DIGITS, up=False), "would": would}}
+        return self._state(ledger, promise, left, would=would)
 
     def charged(self, ledger: "Ledger | None", promise: "Guarantee") -> dict[str, Any]:
         """Return what was spent and what is left, after a charge; nothing if there is no ledger."""
-        if ledger is None:
-            return {}
-        return {"ledger": {**self._told(ledger, promise), "left": rounded(ledger.left, _DIGITS, up=False)}}
+        return {} if ledger is None else self._state(ledger, promise, ledger.left)
 
-    def _told(self, ledger: "Ledger", promise: "Guarantee") -> dict[str, Any]:
-        return {
-            "file": str(self.ledger_path),
+    def _state(self, ledger: "Ledger", promise: "Guarantee", left: float | None, **more: str) -> dict[str, Any]:
+        state = {
+            "file": str(self.path),
             "against": ledger.adversary,
             "colluders": ledger.colluders,
             "unit": ledger.unit,
@@ -121,7 +124,9 @@ class ProfileLedger:
             "total": rounded(ledger.total, _DIGITS, up=True),
             "limit": ledger.limit,
             "delta_spent": rounded(ledger.delta_spent, _DIGITS, up=True),
+            "left": rounded(left, _DIGITS, up=False),
         }
+        return {"ledger": {**state, **more}}
 
 
 def in_words(facts: dict[str, Any]) -> dict[str, str]:

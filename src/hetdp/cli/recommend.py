@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.cli.learn import personalisation_words
+from hetdp.cli.options import Sectioned, refuse
 from hetdp.cli.output import (
     ENDINGS,
     SHOWN,
     Lists,
-    Sectioned,
     Voice,
     check_ending,
     check_writable,
@@ -24,7 +24,7 @@ from hetdp.cli.output import (
     print_private,
     print_promise,
 )
-from hetdp.cli.source import COLUMN_OPTIONS, Source, column_options
+from hetdp.cli.source import COLUMN_OPTIONS, Source, column_options, source_problems
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
@@ -36,7 +36,7 @@ __all__ = ["recommend"]
 _REASONS = 3
 
 
-@click.command(cls=Sectioned, sections={"Data": COLUMN_OPTIONS}, short_help="Recommend items from a model, at home.")
+@click.command(cls=Sectioned, sections={"Data": COLUMN_OPTIONS})
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("list_", metavar="LIST", type=click.Path(path_type=Path))
 @click.option("--items", "-n", type=click.IntRange(min=1), default=10, show_default=True, help="Items per user.")
@@ -66,6 +66,7 @@ def recommend(
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.recommender.estimator import PrivateRecommender
 
+    refuse(source_problems())
     source = Source.take(list_, options, voice)
     if output is not None:
         check_writable(output, keep=(model, list_))

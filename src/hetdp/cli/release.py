@@ -160,7 +160,7 @@ _ledger_options = _together(
 
 
 @click.command(cls=Sectioned, sections=_SECTIONS)
-@click.argument("table", nargs=-1, required=True, metavar="DATA...")
+@click.argument("table", nargs=-1, metavar="DATA...")
 @_query_options
 @_weight_options
 @_privacy_options
@@ -190,7 +190,7 @@ def release(table: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  #
     --query reads one CSV or parquet file with one row per person. --aggregate reads files of any size (.csv, .tsv,
     .parquet) or a database (postgresql://localhost/clinic --table visits); a person may have several rows (--unit).
 
-    A row with weight 1 loses --epsilon, a row with weight 0.5 half of it, and a row with weight 0 has no influence.
+    A row with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0 nothing.
     A mean, total, count, variance or histogram comes as an estimate with a confidence interval.
 
     Values outside the range count as its nearest end. Cells that are not numbers ("n/a", "1,000") count as the centre.
@@ -206,6 +206,8 @@ def release(table: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  #
 
 def _problems(table: tuple[str, ...], options: dict[str, Any]) -> Iterator[Problem]:
     """Yield all that is missing or contradictory."""
+    if not table:
+        yield Problem("is required", "table")
     if options["ledger"] is None:
         yield from cannot_be_used(_OF_LEDGERS, "without --ledger")
     if options["aggregates"]:

@@ -123,28 +123,25 @@ def release_from_query(
 
 def query_problems(options: dict[str, Any]) -> Iterator[Problem]:
     """Yield all that is missing or contradictory in the options of one query."""
+    if options["query"] is None:
+        yield Problem("is required, or --aggregate for answers per group", "query")
+    if options["column"] is None:
+        yield Problem("is required", "column")
+    if options["query"] is not None:
+        yield from _problems_of_values(options["query"], options)
+        yield from _problems_of_mechanisms(options["query"], options)
     levels = [f"--{name}" for name in ("epsilon", "rho", "within") if options[name] is not None]
     if not levels:
         yield Problem("is required, or --rho, or --within to choose an epsilon", "epsilon")
     elif len(levels) > 1:
         yield Problem(f"{levels[0]} cannot be used with {' and '.join(levels[1:])}")
-    if options["ledger"] is None:
-        yield from cannot_be_used(["id_column"], "without --ledger")
-    if options["within"] is None:
-        yield from cannot_be_used(["deviation"], "without --within")
-    if not options["by_weight"]:
-        yield from cannot_be_used(["levels"], "without --by-weight")
-    elif options["within"] is not None:
-        yield Problem("cannot be used with --within", "by_weight")
-    elif options["weights"] is None:
-        yield Problem("needs --weight-column", "by_weight")
-    if options["column"] is None:
-        yield Problem("is required", "column")
-    if options["query"] is None:
-        yield Problem("is required, or --aggregate for answers per group", "query")
-        return
-    yield from _problems_of_values(options["query"], options)
-    yield from _problems_of_mechanisms(options["query"], options)
+    needs = (("id_column", "ledger"), ("deviation", "within"), ("levels", "by_weight"), ("by_weight", "weights"))
+    names = {"ledger": "--ledger", "within": "--within", "by_weight": "--by-weight", "weights": "--weight-column"}
+    for name, needed in needs:
+        if not options[needed]:
+            yield from cannot_be_used([name], f"without {names[needed]}")
+    if options["within"] is not None:
+        yield from cannot_be_used(["by_weight"], "with --within")
 
 
 def _problems_of_values(query: str, options: dict[str, Any]) -> Iterator[Problem]:

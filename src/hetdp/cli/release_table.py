@@ -31,7 +31,7 @@ from hetdp.cli.output import (
     write_plot,
 )
 from hetdp.core.errors import DataError, Problem
-from hetdp.core.text import as_precise, listed
+from hetdp.core.text import as_precise, counted, listed
 from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:

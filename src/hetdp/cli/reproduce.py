@@ -23,7 +23,7 @@ __all__ = ["reproduce"]
 _FOLDER = "hetdp-reproduction"
 
 
-@click.command(short_help="Run the paper's evaluation again and write a report.")
+@click.command()
 @click.option(
     "--data", multiple=True, help="A file, or a built-in set; repeatable.  [default: the three built-in sets]"
 )

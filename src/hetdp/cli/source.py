@@ -1,15 +1,15 @@
-"""Where profiles come from on the command line: options of a file, its columns, its weights, the public catalogue."""
+"""Files of (user, item) pairs on the command line: options of columns, weights and the catalogue, and reading them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import click
 
+from hetdp.cli.options import cannot_be_used, given
 from hetdp.cli.output import Voice
-from hetdp.core.checks import finite
-from hetdp.core.errors import DataError
+from hetdp.core.errors import DataError, Problem
 from hetdp.core.text import byte_size, counted
 from hetdp.profiles.formats import available_bytes
 
@@ -29,31 +29,31 @@ __all__ = [
     "data_options",
     "delta_option",
     "require_memory",
+    "source_problems",
 ]
 
 DEFAULT_DELTA = 1e-6
-#: The options that tell what is in a file of pairs, in the order of the help.
-COLUMN_OPTIONS = (
-    *("user_column", "item_column", "weight_column", "no_weights", "default_weight", "rating_column", "min_rating"),
-    "no_memory_check",
-)
+#: Parameters that say what is in a file of pairs, in the order of the help.
+COLUMN_OPTIONS = ("user", "item", "weight", "no_weights", "default_weight", "rating", "min_rating", "no_memory_check")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def column_options(function: Command) -> Command:
-    """Give a command the options that tell what is in a file of pairs."""
+    """Give a command the options that say what is in a file of pairs."""
     for option in (
-        click.option("--no-memory-check", is_flag=True, help="Go on even if it seems not to fit in memory."),
-        click.option("--min-rating", type=float, help="Smallest rating that counts, in a file of ratings."),
-        click.option("--rating-column", help="Column of ratings, for --min-rating.  [default: rating, or as above]"),
+        click.option("--no-memory-check", is_flag=True, help="Go on even if the data may not fit in memory."),
+        click.option("--min-rating", type=float, help="Count pairs with at least this rating only."),
+        click.option("--rating-column", "rating", help="Column of ratings, for --min-rating.  [default: rating]"),
         click.option(
-            "--default-weight", type=click.FloatRange(0, 1), help="Weight of pairs without one (empty cells)."
+            "--default-weight", type=click.FloatRange(0, 1), help="Privacy weight of pairs whose cell is empty."
         ),
-        click.option("--no-weights", is_flag=True, help="Every weight is 1, even if there is a column 'weight'."),
-        click.option("--weight-column", help="Column of privacy weights in [0, 1].  [default: 'weight' if there]"),
-        click.option("--item-column", help="Column of items.  [default: item, or that of a known data set]"),
-        click.option("--user-column", help="Column of users.  [default: user, or that of a known data set]"),
+        click.option("--no-weights", is_flag=True, help="Ignore a column of weights: every weight is 1."),
+        click.option(
+            "--weight-column", "weight", help="Column of privacy weights from 0 to 1.  [default: weight, if there]"
+        ),
+        click.option("--item-column", "item", help="Column of items.  [default: item, or as in MovieLens, HetRec]"),
+        click.option("--user-column", "user", help="Column of users.  [default: user, or as in MovieLens, HetRec]"),
     ):
         function = option(function)
     return function
@@ -62,12 +62,14 @@ def column_options(function: Command) -> Command:
 catalogue_option = click.option(
     "--catalogue",
     type=click.Path(path_type=Path),
-    help="Public list of all items: a file with a column of items, or one per line.",
+    help="Public list of all items: a file with a column of items, or one item per line.",
 )
-
-
 delta_option = click.option(
-    "--delta", type=float, default=DEFAULT_DELTA, show_default=True, help="Chance of a worse loss by private names."
+    "--delta",
+    type=float,
+    default=DEFAULT_DELTA,
+    show_default=True,
+    help="Probability of a larger loss, spent if there is no --catalogue.",
 )
 
 
@@ -75,6 +77,14 @@ def data_options(function: Command) -> Command:
     """Give a command the file it reads, what is in it, and the catalogue."""
     data = click.argument("data", type=click.Path(path_type=Path))
     return data(column_options(catalogue_option(function)))
+
+
+def source_problems() -> Iterator[Problem]:
+    """Yield what contradicts itself in the options of a file of pairs."""
+    if given("no_weights"):
+        yield from cannot_be_used(["weight", "default_weight"], "with --no-weights")
+    if not given("min_rating"):
+        yield from cannot_be_used(["rating"], "without --min-rating")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -97,30 +107,21 @@ class Source:
 
     path: Path
     voice: Voice
-    user_column: str | None = None
-    item_column: str | None = None
-    weight_column: str | None = None
+    user: str | None = None
+    item: str | None = None
+    weight: str | None = None
     no_weights: bool = False
     default_weight: float | None = None
-    rating_column: str | None = None
+    rating: str | None = None
     min_rating: float | None = None
     catalogue: Path | None = None
     no_memory_check: bool = False
 
     @classmethod
     def take(cls, path: Path, options: dict[str, Any], voice: Voice) -> Self:
-        """Take the options about data out of those of a command; the rest stays. Refuse what contradicts itself."""
+        """Take the options about data out of those of a command; the rest stays."""
         own = {field.name: options.pop(field.name) for field in fields(cls) if field.name in options}
-        source = cls(path=path, voice=voice, **own)
-        if source.no_weights and source.weight_column is not None:
-            raise click.UsageError("--no-weights and --weight-column exclude each other.")
-        if source.no_weights and source.default_weight is not None:
-            raise click.UsageError("--no-weights and --default-weight exclude each other.")
-        if source.rating_column is not None and source.min_rating is None:
-            raise click.UsageError("--rating-column must come with --min-rating: ratings count in no other way.")
-        if source.min_rating is not None:
-            finite("--min-rating", source.min_rating)
-        return source
+        return cls(path=path, voice=voice, **own)
 
     def read(self, *, drawn: str | None = None) -> Data:
         """Read the profiles, after looking whether they will fit, and say what was read.
@@ -161,14 +162,14 @@ class Source:
     def _open(self, *, without_weights: bool = False) -> "AbstractContextManager[PairFile]":
         from hetdp.profiles.reading import open_pairs
 
-        weight: str | Literal[False] | None = False if self.no_weights or without_weights else self.weight_column
+        weight: str | Literal[False] | None = False if self.no_weights or without_weights else self.weight
         return open_pairs(
             self.path,
-            user=self.user_column,
-            item=self.item_column,
+            user=self.user,
+            item=self.item,
             weight=weight,
             default_weight=self.default_weight,
-            rating=self.rating_column,
+            rating=self.rating,
             min_rating=self.min_rating,
         )
 
@@ -182,10 +183,10 @@ class Source:
             form = FORMATS.get(file.ending)
             with file.explaining("file of items"):
                 names = form.columns(file) if form is not None and not file.empty else []
-            pairs = (self.user_column or "user") in names or recognise(file.first_line, file.name) is not None
+            pairs = (self.user or "user") in names or recognise(file.first_line, file.name) is not None
         if pairs:
             return self.read().profiles
-        column = self.item_column or "item"
+        column = self.item or "item"
         items = read_catalogue(self.path, item=column) if self.min_rating is None else self._well_rated(column)
         self.voice.private(f"read {self.path.name}: {counted(items.size, 'item')} of one person.")
         return Profiles.from_pairs([0] * items.size, items)
@@ -195,8 +196,8 @@ class Source:
         from hetdp.profiles.columns import read_table
         from hetdp.profiles.ids import as_ids, whole_numbers
 
-        rating = self.rating_column or "rating"
-        table = read_table(self.path, {column: "--item-column", rating: "--rating-column"})
+        rating = self.rating or "rating"
+        table = read_table(self.path, {column: "item", rating: "rating"})
         rated = zip(table.labels(column).to_pylist(), table.numbers(rating).tolist(), strict=True)
         ids = as_ids("item", [item for item, stars in rated if stars >= self.min_rating])
         numbers = whole_numbers(ids) if ids.dtype == object else None  # in a file of text, numbers are texts
@@ -204,9 +205,9 @@ class Source:
 
     def _weights(self, found: str | None) -> str:
         if self.no_weights:
-            return "--no-weights: every weight is 1"
+            return "every weight is 1 (--no-weights)"
         if found is None:
-            return "no weight column: every weight is 1"
+            return "every weight is 1 (no column of weights)"
         filled = "" if self.default_weight is None else f", {self.default_weight:g} where it is empty"
         return f"weights from {found}{filled}"
 
@@ -216,9 +217,7 @@ def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> 
     available = available_bytes()
     if available is None or needed <= available:
         return
-    text = f"{what} must fit in the memory available ({byte_size(available)}). Got about {byte_size(needed)} instead."
+    text = f"{what} needs about {byte_size(needed)} of memory, and {byte_size(available)} are available."
     if check:
-        raise DataError(
-            f"{text} {way_through} --no-memory-check goes on all the same. See docs/guide/neighbors.md, Large data."
-        )
-    click.echo(f"Going on as told: {text}", err=True)
+        raise DataError(f"{text} {way_through}", hint="--no-memory-check goes on anyway.")
+    click.echo(f"Warning: {text}", err=True)

@@ -15,19 +15,19 @@ from functools import partial
 
 from hetdp.core.errors import LedgerError
 from hetdp.core.randomness import secure_stream
+from hetdp.node.copies import meet
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import Learner
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.addresses import near_host
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion
 from hetdp.node.protocol.draw_schedule import next_turn
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
 from hetdp.node.storage.page_door import PageDoor
-from hetdp.node.twins import meet
 from hetdp.node.wire.transport import Arrived, Flooded, Lost, Transport
 from hetdp.sketching.copies import Name
 

@@ -15,9 +15,9 @@ from hetdp.accounting.label import Label, LabelOptions, Spending, what_is_left
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.text import duration
 from hetdp.mechanisms.plan import float_up
+from hetdp.node.copies import HomeTrust
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.groups import GroupLosses
-from hetdp.node.honest import HomeTrust
 from hetdp.node.learning import ENOUGH
 from hetdp.node.lists import ListRow
 from hetdp.node.neighbors import Neighbor, find_neighbors, votes
@@ -30,23 +30,22 @@ from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Traffic
 from hetdp.node.recommendations import Findings, Recommendation, crowd_places
 from hetdp.node.settings import NodeSettings, read_settings
-from hetdp.node.storage.boot_clock import read_uptime
-from hetdp.node.storage.catalogue_index import CatalogueIndex
+from hetdp.node.storage.catalogue import CatalogueIndex
+from hetdp.node.storage.crowd import CrowdModel, load_model
+from hetdp.node.storage.database import check_sound
+from hetdp.node.storage.draws import read_uptime
 from hetdp.node.storage.folder import IDENTITY, MODEL, NETWORK, SETTINGS_FILE, STORE, default_limit, is_running
 from hetdp.node.storage.importing import Imported, import_list
-from hetdp.node.storage.mode import Mode
-from hetdp.node.storage.model_file import CrowdModel, load_model
 from hetdp.node.storage.network_file import read_network
-from hetdp.node.storage.soundness import check_sound
+from hetdp.node.storage.passage import Mode
 from hetdp.node.storage.store import NodeStore
 
 _NOT_PAUSED = "The node is already {mode}: it draws no sketch."
 _NOT_RESUMED = "The node is {mode}, not paused."
 _COPY_MAY_RUN = (
-    "a copy of a node must be gone before the node goes on. Got one that is {mode} instead, because it has met its own "
-    "key elsewhere: both would spend, and neither would know of the other. Stop the copy for good, then give "
-    "--copy-is-gone. If you know of none, somebody has your key: make a new node with `hetdp node init`, and `hetdp "
-    "node move --to` it."
+    "The node is {mode}: it has met its own key elsewhere, so a copy of it runs. Both spend, and neither knows of the "
+    "other. Stop the copy for good, then give --copy-is-gone. If you know of no copy, somebody has your key: make a new "
+    "node with `hetdp node init`, and `hetdp node move --to` it."
 )
 EVERYBODY = "everybody together, whatever else they know"
 
@@ -250,12 +249,12 @@ class NodeHandle:
                 self.store.database.set_fact("erase", 1)
         self.stopping.set()
 
-    def import_items(self, raw: bytes, *, kind: str = "auto", dry_run: bool = False) -> Imported:
+    def import_items(self, raw: bytes, *, kind: str = "auto") -> Imported:
         """Add the items of a list that the owner has: a CSV, a browser's bookmarks, titles. One step to undo.
 
         See `storage.importing.import_list`.
         """
-        return import_list(self.store, raw, kind=kind, dry_run=dry_run)
+        return import_list(self.store, raw, kind=kind)
 
     def place_of(self, name: str) -> int:
         """Return the place in the catalogue of the one item that an id, a title or a link names, however written."""

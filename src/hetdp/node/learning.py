@@ -1,7 +1,7 @@
 """Learning from the crowd: `python -m hetdp.node.learning FOLDER`, a process of its own, at times that others set.
 
 The model is learned from public sketches: the process opens the tables of the crowd and never looks at the profile. It
-is told which of the sketches to leave out, copies that only the owner can tell (`hetdp.node.honest`), whenever it
+is told which of the sketches to leave out, copies that only the owner can tell (`hetdp.node.copies`), whenever it
 starts. When it runs depends on how many sketches count and on how long the last run took to learn from all of them, so
 it tells nothing about the profile either: the model that is used, without the copies, is learned after that, and how
 long it takes nobody asks. It is a process because a large catalogue takes much memory for some seconds, which goes back
@@ -63,7 +63,7 @@ def learn_from_crowd(
     ...
     hetdp.core.errors.DataError: the network file network.toml must be readable. Got: No such file or directory.
     """
-    from hetdp.node.storage.model_file import CrowdModel, save_model
+    from hetdp.node.storage.crowd import CrowdModel, save_model
     from hetdp.recommender.model import learn
 
     network = read_network(folder / NETWORK)

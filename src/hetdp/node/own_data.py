@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hetdp.node.dials import FULL_DIAL
-from hetdp.node.happenings import happening
 from hetdp.node.lists import harmless_cell
+from hetdp.node.storage.events import happening
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.ledger import loss
 from hetdp.node.storage.store import NodeStore

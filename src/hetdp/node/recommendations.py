@@ -12,7 +12,7 @@ import numpy as np
 
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.neighbors import Neighbor, Vote
-from hetdp.node.storage.model_file import CrowdModel
+from hetdp.node.storage.crowd import CrowdModel
 
 if TYPE_CHECKING:
     from hetdp.recommender.lists import Contributions

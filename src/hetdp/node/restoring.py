@@ -21,12 +21,12 @@ from hetdp.core.errors import DataError
 from hetdp.core.files import settle
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.storage.database import check_sound
 from hetdp.node.storage.folder import NETWORK, STORE
 from hetdp.node.storage.network_file import read_network
 from hetdp.node.storage.other_charges import RESTORED_THROUGH
 from hetdp.node.storage.parcels import Origin, open_origin, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
-from hetdp.node.storage.soundness import check_sound
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["Restored", "back_up", "restore"]
@@ -41,7 +41,7 @@ class Restored:
     charged: int
 
 
-def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) -> None:
+def back_up(folder: Path, file: Path, *, now_s: float) -> None:
     """Write a node, running or not, into a new file for its owner only: profile, ledger, keys and settings.
 
     Privacy
@@ -64,8 +64,7 @@ def back_up(folder: Path, file: Path, *, now_s: float, dry_run: bool = False) ->
             where=origin.words,
             was=origin.store.passage.mode_before(),
         )
-        if not dry_run:
-            write_parcel(origin, file, passage)
+        write_parcel(origin, file, passage)
 
 
 def restore(source: Path, folder: Path, *, settings: dict[str, str], now_s: float, dry_run: bool = False) -> Restored:

@@ -4,10 +4,14 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
+from typing import Any
 
-from hetdp.core.text import agreeing
+from hetdp.core.text import agreeing, duration
 from hetdp.node.dials import FULL_DIAL
+from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.sketches import plausible_ones
 from hetdp.node.recommendations import Recommendation
+from hetdp.node.storage.ledger import most_steps
 from hetdp.sketching.law import most_odds_factor
 from hetdp.sketching.significance import RARE
 
@@ -19,10 +23,13 @@ __all__ = [
     "because_words",
     "certainty_words",
     "chance_words",
+    "cost_facts",
+    "cost_warnings",
     "dial_effect",
     "dial_name",
     "factor_words",
     "moment_words",
+    "network_warnings",
     "percent_words",
     "reason_words",
     "updated_chance",
@@ -159,3 +166,57 @@ def moment_words(moment_s: float, now_s: float) -> str:
     day = {0: "today", 1: "tomorrow", -1: "yesterday"}.get(days) or f"{moment.day} {moment:%b}"
     precise = abs(moment_s - now_s) < _HOUR_S
     return f"{day} {moment:%H:%M:%S}" if precise else f"{day} {moment:%H:%M}"
+
+
+_DAY_S = 86400
+_MUCH = 5
+
+
+def cost_facts(network: NetworkParameters, limit: float) -> dict[str, Any]:
+    """Return what an item at full weight loses, at most, and by when."""
+    epochs = most_steps(limit, network.epsilon) // FULL_DIAL
+    return {
+        "epsilon_per_epoch": float(network.epsilon),
+        "epoch_length_s": network.epoch_length_s,
+        "lifetime_limit": limit,
+        "epochs_at_full_weight": epochs,
+        "limit_spent_after_s": epochs * network.epoch_length_s,
+    }
+
+
+def cost_warnings(facts: dict[str, Any]) -> list[str]:
+    """Return what somebody should think about before taking part."""
+    epsilon, epochs, seconds = (
+        facts[name] for name in ("epsilon_per_epoch", "epochs_at_full_weight", "limit_spent_after_s")
+    )
+    found = []
+    if epsilon > _MUCH:
+        factor = f"{math.exp(epsilon):,.0f}-fold" if epsilon < 13 else "more than 400,000-fold"  # noqa: PLR2004
+        found.append(
+            f"Epsilon {epsilon:g} per epoch is a lot: one sketch can change anyone's odds that you have an item "
+            f"{factor}."
+        )
+    if not epochs:
+        found.append("The lifetime limit is below one epoch at full weight: such an item never counts.")
+    elif seconds < _DAY_S:
+        found.append(
+            f"At full weight the lifetime limit is spent after {duration(seconds)}, within a day; then an item no "
+            "longer counts."
+        )
+    return found
+
+
+def network_warnings(network: NetworkParameters) -> list[str]:
+    """Return what whoever makes a network should know about its parameters."""
+    found = []
+    if plausible_ones(network.epsilon, network.items, network.most_items, network.tuned_for)[1] >= network.items:
+        found.append(
+            "So small a catalogue, so large a profile or so small an epsilon that a sketch of ones cannot be told from "
+            "an honest one: whoever publishes one looks like everybody's neighbour. Profiles stay as private."
+        )
+    if network.epoch_length_s < _DAY_S:
+        found.append(
+            f"An epoch lasts {duration(network.epoch_length_s)}. Every epoch costs epsilon again, and after ten at "
+            "full weight an item no longer counts: short epochs are for trying things out."
+        )
+    return found

@@ -186,7 +186,7 @@ def _released(
 
 
 def _numbers(plan: TablePlan) -> dict[str, str]:
-    """Return the columns that must be numbers, whatever a file keeps them as, each with what chooses it."""
+    """Return the columns that must be numbers, whatever a file keeps them as, each with the parameter that names it."""
     question = plan.question
     names = [question.weights, *(added.column for added in question.sums)]
     compared = question.where.number_columns if question.where is not None else ()

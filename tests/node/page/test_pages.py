@@ -12,9 +12,9 @@ from tests.support.page_node import LIKED, ONES
 from hetdp.node.page.application import PAGES
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Traffic
+from hetdp.node.storage.crowd import CrowdModel, save_model
 from hetdp.node.storage.folder import MODEL
 from hetdp.node.storage.group_limits import WHOLE_LIST
-from hetdp.node.storage.model_file import CrowdModel, save_model
 from hetdp.node.words import EPSILON_WORDS
 from hetdp.recommender.model import ItemModel
 

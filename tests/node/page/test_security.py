@@ -10,7 +10,7 @@ from tests.support.page_client import BASE, HOST, Page
 from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve
 from hetdp.node.page.application import PAGES, make_application
-from hetdp.node.page.session import Session, same
+from hetdp.node.page.owner_guard import Session, same
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -9,10 +9,10 @@ from tests.support.node_swarm import START, Swarm, a_network, draw_bits, identit
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.neighbors import find_neighbors, votes
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion, NewItem, sign_versions
 from hetdp.node.protocol.messages import Delivery, encode
 from hetdp.node.protocol.network import MOST_VERSION_BYTES
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import sign_sketch
 
 MAKER = identity_of(999)

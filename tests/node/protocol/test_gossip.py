@@ -3,14 +3,13 @@
 from tests.support.node_swarm import START, a_network, address_of, identity_of
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.exchange_pace import SLOWEST
 from hetdp.node.protocol.exchanges import Exchanges
 from hetdp.node.protocol.identity import sign_invitation
 from hetdp.node.protocol.messages import Record, SignedSketch, Slip
-from hetdp.node.protocol.peer_view import PeerView, Reachability
-from hetdp.node.protocol.random_choice import choose_one, choose_some
-from hetdp.node.protocol.refusal import Refused
+from hetdp.node.protocol.peer_view import PeerView, Reachability, choose_one, choose_some
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.settings import NodeSettings
 

@@ -8,6 +8,7 @@ from tests.support.node_swarm import START, a_network, address_of, draw_bits, id
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.addresses import address_kind, near_host
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.exchanges import Exchanges
@@ -17,7 +18,6 @@ from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, Sign
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Call, HangUp, Node, Reply
 from hetdp.node.protocol.peer_view import PeerView
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 from hetdp.node.settings import NodeSettings

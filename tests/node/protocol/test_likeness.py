@@ -5,8 +5,7 @@ import pytest
 from tests.support.node_swarm import Swarm, a_network, address_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol.like_view import LikeView
-from hetdp.node.protocol.likeness import Likeness, SharesOfOnes
+from hetdp.node.protocol.likeness import Likeness, LikeView, SharesOfOnes
 from hetdp.node.protocol.messages import Record, SignedSketch, Slip
 from hetdp.node.protocol.sketch_shelf import Place, SketchShelf
 from hetdp.node.settings import NodeSettings

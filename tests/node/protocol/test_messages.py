@@ -6,9 +6,9 @@ from hypothesis import example, given, settings, strategies as some
 from tests.support.node_swarm import Swarm, a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.messages import Answer, Delivery, Opening, Record, SignedSketch, Slip, decode, encode
 from hetdp.node.protocol.network import sketch_bytes
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch, sign_sketch
 
 NETWORK = a_network()

@@ -5,9 +5,9 @@ import hashlib
 import pytest
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.node.protocol import names
+from hetdp.node.protocol import exchanges
+from hetdp.node.protocol.exchanges import NameBook, short
 from hetdp.node.protocol.messages import SignedSketch, Slip
-from hetdp.node.protocol.names import NameBook, short
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 
 
@@ -24,7 +24,7 @@ def shelf():
 
 
 def test_a_crowd_of_keys_makes_nobody_forget_the_names_of_what_is_held(shelf, monkeypatch):
-    monkeypatch.setattr(names, "_MOST_NAMES", 50)
+    monkeypatch.setattr(exchanges, "_MOST_NAMES", 50)
     book = NameBook(bytes(32), held=shelf.key_of)
     for number in range(1000):
         book.add(key(number))

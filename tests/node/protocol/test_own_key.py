@@ -4,9 +4,9 @@ import pytest
 from tests.support.node_swarm import Swarm, address_of, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.protocol.exchanges import OwnKeyWatch
 from hetdp.node.protocol.messages import Slip
 from hetdp.node.protocol.node import Node
-from hetdp.node.protocol.own_key import OwnKeyWatch
 from hetdp.node.protocol.sketches import sign_sketch
 
 TWIN = 900

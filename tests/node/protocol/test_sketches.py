@@ -7,8 +7,8 @@ import pytest
 from tests.support.node_swarm import a_network, draw_bits, identity_of
 
 from hetdp.core.randomness import seeded_stream
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch, plausible_ones, sign_sketch
 
 

@@ -19,9 +19,9 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.application import PAGES, Frame
-from hetdp.node.page.session import Session
+from hetdp.node.page.owner_guard import Session
 from hetdp.node.publication import publish
-from hetdp.node.storage.model_file import CrowdModel, save_model
+from hetdp.node.storage.crowd import CrowdModel, save_model
 from hetdp.recommender.model import ItemModel
 
 FILES = ["node.db", "node.db", "node.db", "node.db", "node.db-wal", "network.toml", "node.toml", "identity.key"]

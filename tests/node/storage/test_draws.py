@@ -9,12 +9,12 @@ from tests.support.node_swarm import a_network, identity_of
 
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.handle import NodeHandle
-from hetdp.node.happenings import happening
 from hetdp.node.protocol.draw_schedule import REASONS, Uptime
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
-from hetdp.node.storage import boot_clock
-from hetdp.node.storage.boot_clock import read_uptime
+from hetdp.node.storage import draws
+from hetdp.node.storage.draws import read_uptime
+from hetdp.node.storage.events import happening
 from hetdp.node.storage.store import NodeStore
 
 LENGTH_S = 1000
@@ -210,7 +210,7 @@ def test_the_boot_clock_and_what_stands_for_it_elsewhere(monkeypatch, tmp_path):
     assert found.machine
     assert found.boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     for gone in (tmp_path / "nothing", tmp_path):
-        monkeypatch.setattr(boot_clock, "_BOOT_ID", gone)
+        monkeypatch.setattr(draws, "_BOOT_ID", gone)
         first, second = read_uptime(), read_uptime()
         assert not first.machine
         assert first.boot == second.boot != found.boot

@@ -2,10 +2,9 @@
 
 import pytest
 
-from hetdp.node.happenings import HAPPENINGS, happening
 from hetdp.node.storage.database import Database
-from hetdp.node.storage.events import Events, Happening
-from hetdp.node.storage.mode import ModeSwitch
+from hetdp.node.storage.events import HAPPENINGS, Events, Happening, happening
+from hetdp.node.storage.passage import ModeSwitch
 
 
 @pytest.fixture

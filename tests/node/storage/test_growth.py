@@ -16,13 +16,13 @@ from tests.support.node_swarm import a_network, identity_of
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.handle import NodeHandle
-from hetdp.node.happenings import happening
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, NewItem, sign_versions
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.protocol.who_counts import Counted
 from hetdp.node.publication import publish
+from hetdp.node.storage.events import happening
 from hetdp.node.storage.folder import init_node
 from hetdp.node.storage.network_file import versions_file_of, write_versions
 from hetdp.node.storage.store import NodeStore

@@ -18,9 +18,9 @@ from hetdp.node.demo.people import invent_people
 from hetdp.node.demo.processes import running
 from hetdp.node.demo.running import arrange, run_demo
 from hetdp.node.handle import NodeHandle
-from hetdp.node.happenings import happening
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.protocol.node import Call, HangUp, Reply
+from hetdp.node.storage.events import happening
 from hetdp.node.wire.transport import Transport
 
 pytestmark = pytest.mark.network

@@ -19,11 +19,11 @@ from hetdp.node.learning import learn_from_crowd
 from hetdp.node.neighbors import Neighbor
 from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import NetworkParameters
-from hetdp.node.protocol.random_choice import choose_some
+from hetdp.node.protocol.peer_view import choose_some
 from hetdp.node.recommendations import crowd_places
 from hetdp.node.settings import NodeSettings
+from hetdp.node.storage.crowd import load_model
 from hetdp.node.storage.folder import MODEL, free_ports, init_node
-from hetdp.node.storage.model_file import load_model
 from hetdp.node.storage.network_file import key_file_of, new_network, with_peer
 from hetdp.node.storage.store import NodeStore
 from hetdp.sketching.significance import RARE

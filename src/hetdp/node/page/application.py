@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,19 +23,55 @@ from starlette.routing import Route
 from hetdp.core.errors import HetdpError, InvalidInput
 from hetdp.core.text import byte_size, counted, duration, short_number
 from hetdp.node import words
-from hetdp.node.handle import NodeHandle
+from hetdp.node.handle import EpochClock, NodeHandle
 from hetdp.node.page.base_page import Download, Form, FormAction, Page
-from hetdp.node.page.data_page import DataPage
+from hetdp.node.page.data_page import DataPage, LeavePage
 from hetdp.node.page.items_page import ItemsPage
-from hetdp.node.page.leave_page import LeavePage
 from hetdp.node.page.neighbors_page import NeighborsPage
 from hetdp.node.page.network_page import NetworkPage
-from hetdp.node.page.notices import needs_owner
-from hetdp.node.page.owner_guard import FORM
+from hetdp.node.page.owner_guard import FORM, Notice, Session
 from hetdp.node.page.privacy_page import PrivacyPage
-from hetdp.node.page.session import Notice, Session
+from hetdp.node.storage.events import happening
+from hetdp.node.words import moment_words
 
-__all__ = ["PAGES", "make_application"]
+__all__ = ["PAGES", "OwnerNotice", "make_application", "needs_owner"]
+
+_HAPPENED = ("/network#happened", "What happened")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerNotice:
+    """Something that needs the owner; `link` is where to do something about it. Names no item and no dial."""
+
+    title: str
+    text: str
+    link: tuple[str, str] = _HAPPENED
+
+
+def needs_owner(node: NodeHandle, clock: EpochClock) -> list[OwnerNotice]:
+    """Return what needs the owner now."""
+    mode, found = node.store.mode.get(), []
+    if clock.why in {"behind", "skipped"} and clock.next_draw_s is not None:
+        again = moment_words(clock.next_draw_s, clock.now_s)
+        found.append(OwnerNotice("No sketch is drawn now.", f"{clock.why_words} The next one comes {again}."))
+    elif mode == "paused":
+        found.append(
+            OwnerNotice(
+                "Your node is paused.",
+                "No sketch of you is drawn, and nothing is spent, until you resume.",
+                ("/data#pause", "Resume"),
+            )
+        )
+    elif mode == "stopped":
+        met = node.store.events.newest("twin")
+        words = "" if met is None else happening(met)
+        found.append(OwnerNotice("Your node has stopped publishing.", words, ("/data#pause", "What to do")))
+    elif mode == "closed":
+        found.append(
+            OwnerNotice("This node is closed.", "It has moved or has left the network, and publishes nothing any more.")
+        )
+    return found
+
 
 PAGES: tuple[type[Page], ...] = (ItemsPage, PrivacyPage, NeighborsPage, NetworkPage, DataPage, LeavePage)
 

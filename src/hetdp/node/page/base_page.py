@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.handle import NodeHandle
-from hetdp.node.page.session import Notice
+from hetdp.node.page.owner_guard import Notice
 
 __all__ = ["Download", "Form", "FormAction", "Page", "amount_in", "bytes_in", "text_in", "whole_in"]
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from hetdp.core.text import counted
 from hetdp.node.handle import NodeHandle
+from hetdp.node.leaving import what_leaving_means
 from hetdp.node.page.base_page import Download, Form, FormAction, Page, bytes_in
 from hetdp.node.page.items_page import undo
-from hetdp.node.page.session import Notice
+from hetdp.node.page.owner_guard import Notice
 from hetdp.node.storage.importing import Imported, Why
 
-__all__ = ["DataPage"]
+__all__ = ["DataPage", "LeavePage"]
 
 _MOST_NAMES = 200
 #: Why a row did not go on the list -> in words, before the names.
@@ -125,3 +126,30 @@ def _left_out(done: Imported) -> list[LeftOutNames]:
         if rows:
             found.append(LeftOutNames(len(rows), words, names[:_MOST_NAMES]))
     return found
+
+
+class LeavePage(Page):
+    """What the page about leaving shows and does. It cannot be undone, so it wants to be told twice."""
+
+    address = "/leave"
+    title = "Leave the network"
+    icon = ""
+    template = "leave.html"
+    in_menu = False
+    watch = ""
+
+    def shown(self) -> dict[str, Any]:
+        """Return what the template shows."""
+        can, cannot = what_leaving_means(self._node)
+        return {"can": can, "cannot": cannot, "folder": str(self._node.folder)}
+
+    def forms(self) -> dict[str, FormAction]:
+        """Return what the forms do."""
+        return {"now": self.leave}
+
+    def leave(self, form: Form) -> Notice | None:
+        """Close the node for good, and have it erased if its owner says so."""
+        if form.get("sure") != "yes":
+            return Notice("Nothing was done. Tick the box to say that you are sure.", bad=True)
+        self._node.leave(erase=form.get("erase") == "yes")
+        return None

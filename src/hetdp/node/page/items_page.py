@@ -8,7 +8,7 @@ from hetdp.core.text import counted
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
-from hetdp.node.page.session import Notice
+from hetdp.node.page.owner_guard import Notice
 from hetdp.node.storage.profile import ListedGroup, ProfileItem, Waiting
 from hetdp.node.words import PRESETS, dial_effect, dial_name
 

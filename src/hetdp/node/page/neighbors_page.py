@@ -7,8 +7,8 @@ from hetdp.node.learning import ENOUGH
 from hetdp.node.neighbors import Neighbor
 from hetdp.node.page.base_page import Form, FormAction, Page, text_in, whole_in
 from hetdp.node.page.items_page import add_item, undo
+from hetdp.node.page.owner_guard import Notice
 from hetdp.node.page.pictures import Face, Interval, face, interval
-from hetdp.node.page.session import Notice
 from hetdp.node.recommendations import Recommendation
 from hetdp.node.words import chance_words, reason_words
 from hetdp.sketching.significance import RARE

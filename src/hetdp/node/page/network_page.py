@@ -3,10 +3,10 @@
 from itertools import pairwise
 from typing import Any
 
-from hetdp.node.happenings import happening
 from hetdp.node.page.base_page import Page
 from hetdp.node.page.pictures import curve_path, face
 from hetdp.node.protocol.network import sketch_bytes
+from hetdp.node.storage.events import happening
 from hetdp.node.storage.folder import NETWORK
 
 __all__ = ["NetworkPage"]

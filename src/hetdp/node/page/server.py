@@ -20,8 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hetdp.core.errors import InvalidInput
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.application import make_application
-from hetdp.node.page.owner_guard import OwnerGuard
-from hetdp.node.page.session import Session
+from hetdp.node.page.owner_guard import OwnerGuard, Session
 from hetdp.node.storage.page_door import PageDoor
 
 __all__ = ["serve"]

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hetdp.core.errors import InvalidInput
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.addresses import address_kind, check_own_address, near_host
 from hetdp.node.protocol.exchange_pace import SLOWEST
 from hetdp.node.protocol.host_shares import BURST_S, Bucket, HostShares
 from hetdp.node.protocol.identity import check_invitation, check_signature
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.settings import NodeSettings
 

@@ -15,9 +15,9 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from hetdp.node.lists import canonical_text, cleaned
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.network import MOST_VERSION_BYTES, NetworkParameters
-from hetdp.node.protocol.refusal import Refused
 
 __all__ = ["CatalogueHistory", "CatalogueVersion", "NewItem", "sign_versions"]
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion, Digest
-from hetdp.node.protocol.refusal import Refused
 
 __all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode", "name_of"]
 

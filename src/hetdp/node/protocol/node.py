@@ -9,13 +9,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from hetdp.core.randomness import Stream
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.addresses import host_of, most_at_host
 from hetdp.node.protocol.admission import Gate
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.exchange_pace import SLOWEST, Pace
-from hetdp.node.protocol.exchanges import Exchanges
+from hetdp.node.protocol.exchanges import Exchanges, NameBook, OwnKeyWatch, short
 from hetdp.node.protocol.identity import Identity
-from hetdp.node.protocol.like_view import LikeView
+from hetdp.node.protocol.likeness import LikeView
 from hetdp.node.protocol.messages import (
     Answer,
     Delivery,
@@ -28,11 +29,8 @@ from hetdp.node.protocol.messages import (
     encode,
     name_of,
 )
-from hetdp.node.protocol.names import NameBook, short
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
-from hetdp.node.protocol.own_key import OwnKeyWatch
 from hetdp.node.protocol.peer_view import PeerView
-from hetdp.node.protocol.refusal import Refused
 from hetdp.node.protocol.sketch_shelf import Place, SketchShelf
 from hetdp.node.protocol.sketches import restored, shortened
 from hetdp.node.protocol.who_counts import CrowdCount
@@ -96,7 +94,7 @@ class Node:
     Privacy
     -------
     Knows no profile: what it keeps, asks for and sends, when and to whom depends on chance, time, what others send, and
-    the sketches that it has published itself. Who is found to be a copy by the owner (`hetdp.node.honest`) has no part
+    the sketches that it has published itself. Who is found to be a copy by the owner (`hetdp.node.copies`) has no part
     in it.
     """
 

@@ -20,14 +20,34 @@ claim gives way; else chance decides.
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
 
 from hetdp.core.randomness import Stream
 from hetdp.node.protocol.addresses import endpoint_of, host_of, most_at_host
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.network import Bootstrap
-from hetdp.node.protocol.random_choice import choose_one, choose_some
 
-__all__ = ["PeerView", "Reachability"]
+__all__ = ["PeerView", "Reachability", "choose_one", "choose_some"]
+
+# Blind choices of the protocol: uniform, from the node's stream, never from its profile.
+
+
+_Thing = TypeVar("_Thing")
+
+
+def choose_some(things: Sequence[_Thing], count: int, stream: Stream) -> list[_Thing]:
+    """Return up to `count` of the things, uniformly, in random order."""
+    order = np.argsort(stream.words(len(things)), kind="stable")[:count]
+    return [things[place] for place in order.tolist()]
+
+
+def choose_one(things: Sequence[_Thing], stream: Stream) -> _Thing:
+    """Return one of the things, uniformly."""
+    # Off by less than len / 2**64, and nothing private hangs on it.
+    return things[int(stream.words(1)[0]) % len(things)]
+
 
 #: So many peers are remembered as asked; one is asked per period.
 _MOST_ASKED = 1024

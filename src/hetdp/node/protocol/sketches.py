@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import NetworkParameters, sketch_bytes
-from hetdp.node.protocol.refusal import Refused
 from hetdp.sketching.bits import pack
 from hetdp.sketching.coding import SketchCode, sketch_code
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.node.lists import ListRow
-from hetdp.node.storage.catalogue_index import CatalogueIndex
-from hetdp.node.storage.ledger import ABSENT, most_steps
+from hetdp.node.storage.catalogue import CatalogueIndex
+from hetdp.node.storage.database import ABSENT
+from hetdp.node.storage.ledger import most_steps
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["take_over"]

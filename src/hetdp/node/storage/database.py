@@ -1,10 +1,12 @@
 """The file of a node's store: its tables, a connection per thread, and changes that are all or nothing."""
 
+import json
 import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from numpy.typing import NDArray
 from hetdp.core import sqlite
 from hetdp.core.errors import DataError
 from hetdp.core.sqlite import Format, WrongFormat
+from hetdp.node.dials import FULL_DIAL
+from hetdp.node.protocol.network import NetworkParameters
 
-__all__ = ["FORMAT", "Database"]
+__all__ = ["ABSENT", "FORMAT", "Database", "check_sound"]
 
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -67,6 +71,8 @@ CREATE TABLE crowd (key BLOB NOT NULL, epoch INTEGER NOT NULL, host TEXT NOT NUL
 """
 
 FORMAT = Format("the store of a node", 1, _SCHEMA)
+#: Stands in the array of dials where an item is not on the list.
+ABSENT = 255
 
 #: Each array and what it is made of: dials, hundredths of epsilon lost so far and at most (below 0: the default), the
 #: places of the catalogue in the order of the owner's list, the number of each item's group.
@@ -241,4 +247,46 @@ def _unusable(path: Path, error: sqlite3.Error) -> DataError:
     return DataError(
         f"{path} must be a sound file that this user may read and write, in a folder like that, on a disk with room. "
         f"Got: {error}."
+    )
+
+
+# Whether a store holds what every store must: looked at when it is opened, so that damage is called by its name.
+# SQLite notices torn pages, not a value that has become another. What can be computed again, or comes again by
+# gossip, is not looked at here; losses are compared with what was published (`other_charges`).
+
+
+_ARRAYS = ("dials", "lost", "limits", "page", "groups")
+
+
+def check_sound(database: Database, network: NetworkParameters) -> None:
+    """Refuse a store whose facts and arrays do not fit its catalogue and network."""
+    try:
+        sound = _facts_fit(database, network) and _arrays_fit(database)
+    except (ValueError, TypeError, ArithmeticError):
+        sound = False
+    if not sound:
+        raise database.damaged()
+
+
+def _facts_fit(database: Database, network: NetworkParameters) -> bool:
+    numbers = [database.fact(name) for name in ("items", "most_items", "default_limit", "profile_version")]
+    return (
+        Fraction(database.fact("epsilon")) == network.epsilon
+        and int(numbers[1]) == network.most_items
+        and all(isinstance(number, int | float) and number >= 0 for number in numbers)
+    )
+
+
+def _arrays_fit(database: Database) -> bool:
+    arrays = {name: database.array(name) for name in _ARRAYS}
+    counted = database.rows("SELECT count(*), min(place), max(place) FROM catalogue")
+    (size, first, last) = counted[0]
+    names = json.loads(database.fact("group_names"))
+    return (
+        (first, last) == (0, size - 1)
+        and all(array.size == size for array in arrays.values())
+        and bool(np.array_equal(np.sort(arrays["page"]), np.arange(size)))
+        and bool(((arrays["dials"] <= FULL_DIAL) | (arrays["dials"] == ABSENT)).all())
+        and int(arrays["groups"].min()) >= 0
+        and int(arrays["groups"].max()) < len(names)
     )

@@ -1,5 +1,9 @@
 """What a node remembers of its draws: which epochs it must not draw (again), and how long ago the last one was."""
 
+import secrets
+import time
+from pathlib import Path
+
 import msgspec
 
 from hetdp.node.protocol.draw_schedule import DrawRecord, LastDraw, Turn, Uptime, next_turn
@@ -7,7 +11,7 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
 
-__all__ = ["DrawMemory"]
+__all__ = ["DrawMemory", "read_uptime"]
 
 _FACT = "last_draw"
 _decoder = msgspec.json.Decoder(LastDraw)
@@ -90,3 +94,31 @@ class DrawMemory:
 
     def _write(self, last: LastDraw) -> None:
         self._database.set_fact(_FACT, msgspec.json.encode(last).decode())
+
+
+#: Linux draws one at random at each boot.
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+#: Where the system does not say which boot it is, all that is certain is how long this process has run.
+_THIS_PROCESS, _STARTED_S = f"process {secrets.token_hex(8)}", time.monotonic()
+
+
+def read_uptime() -> Uptime:
+    """Return how long this machine has been up, and since which boot.
+
+    Where that is not to be had (systems other than Linux), it is how long this process has run: less than has passed,
+    so that a node may draw later than it could, and never sooner.
+
+    Examples
+    --------
+    >>> first, second = read_uptime(), read_uptime()
+    >>> first.boot == second.boot and first.seconds <= second.seconds
+    True
+    """
+    try:
+        boot = _BOOT_ID.read_text(encoding="ascii").strip()
+        seconds = time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (OSError, ValueError, AttributeError):
+        boot, seconds = "", 0.0
+    if not boot:
+        return Uptime(_THIS_PROCESS, time.monotonic() - _STARTED_S, machine=False)
+    return Uptime(boot, seconds)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.catalogue import Catalogue
-from hetdp.node.storage.database import Database
-from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit, most_steps
+from hetdp.node.storage.database import ABSENT, Database
+from hetdp.node.storage.ledger import LossLedger, checked_limit, most_steps
 
 __all__ = ["WHOLE_LIST", "GroupLimits"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import as_dial
 from hetdp.node.lists import ListRow, OwnList, canonical_text, read_own_list
-from hetdp.node.storage.catalogue_index import CatalogueIndex
+from hetdp.node.storage.catalogue import CatalogueIndex
 from hetdp.node.storage.store import NodeStore
 
 __all__ = ["Imported", "LeftOut", "import_list"]
@@ -51,11 +51,11 @@ class Imported:
         return tuple(row.row for row in self.left_out if row.why == why)
 
 
-def import_list(store: NodeStore, raw: bytes, *, kind: str = "auto", dry_run: bool = False) -> Imported:
+def import_list(store: NodeStore, raw: bytes, *, kind: str = "auto") -> Imported:
     """Add the items of a list that the catalogue has, keep the names it does not have, and say what became of each row.
 
     All of it or, if the file is refused, nothing. A name that fits several items is not guessed; a weight that is none
-    leaves out its row. See `read_own_list` for what can be read. A dry run says the same and changes nothing.
+    leaves out its row. See `read_own_list` for what can be read.
 
     Privacy
     -------
@@ -63,12 +63,8 @@ def import_list(store: NodeStore, raw: bytes, *, kind: str = "auto", dry_run: bo
     """
     own = read_own_list(raw, kind=kind)
     matched = _Import(store, own)  # before anything is locked: a node that runs may have to publish meanwhile
-    with store.database.transaction(durable=True) as connection:
-        imported = matched.carry_out()
-        if dry_run:
-            connection.execute("ROLLBACK")
-            connection.execute("BEGIN")
-    return imported
+    with store.database.transaction(durable=True):
+        return matched.carry_out()
 
 
 class _Import:

@@ -16,12 +16,10 @@ from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.catalogue import Catalogue
-from hetdp.node.storage.database import Database
+from hetdp.node.storage.database import ABSENT, Database
 
-__all__ = ["ABSENT", "MOST_LIMIT", "MOST_STEPS", "LossLedger", "Standing"]
+__all__ = ["MOST_LIMIT", "MOST_STEPS", "LossLedger", "Standing"]
 
-#: Stands where an item is not on the list.
-ABSENT = 255
 #: The largest lifetime limit. A loss beyond a few dozen means no privacy anyway; this keeps numbers finite.
 MOST_LIMIT = 1e6
 #: A limit of 10 * epsilon, computed in floats, means ten epochs although it may be a little less than that.

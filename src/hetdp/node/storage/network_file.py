@@ -16,9 +16,9 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.files import write_whole
 from hetdp.node.catalogue_file import CatalogueItem, read_network_catalogue
 from hetdp.node.lists import canonical_text
+from hetdp.node.protocol import Refused
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.network import USUAL_HEAD, Bootstrap, NetworkParameters
-from hetdp.node.protocol.refusal import Refused
 from hetdp.sketching.tuning import Tuning, as_tuning
 
 __all__ = [

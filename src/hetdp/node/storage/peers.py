@@ -17,7 +17,7 @@ from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.node.protocol.network import Bootstrap
 from hetdp.node.protocol.node import Traffic
-from hetdp.node.protocol.random_choice import choose_some
+from hetdp.node.protocol.peer_view import choose_some
 from hetdp.node.storage.database import Database
 
 __all__ = ["PeerInfo", "PeerMemory"]

@@ -15,17 +15,15 @@ from hetdp.node.protocol.catalogue_versions import CatalogueVersion, NewItem
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.crowd import CrowdMemory
-from hetdp.node.storage.database import Database
+from hetdp.node.storage.database import ABSENT, Database
 from hetdp.node.storage.draws import DrawMemory
 from hetdp.node.storage.events import Events
 from hetdp.node.storage.group_limits import GroupLimits
-from hetdp.node.storage.hidden_neighbors import HiddenNeighbors
-from hetdp.node.storage.ledger import ABSENT, LossLedger, checked_limit
-from hetdp.node.storage.mode import ModeSwitch
+from hetdp.node.storage.ledger import LossLedger, checked_limit
 from hetdp.node.storage.other_charges import OtherCharges
-from hetdp.node.storage.passage import PassageLog
+from hetdp.node.storage.passage import ModeSwitch, PassageLog
 from hetdp.node.storage.peers import PeerMemory
-from hetdp.node.storage.profile import OwnProfile
+from hetdp.node.storage.profile import HiddenNeighbors, OwnProfile
 from hetdp.node.storage.publications import Publications
 from hetdp.node.storage.unknown_items import UnknownItems
 

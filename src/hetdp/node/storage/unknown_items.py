@@ -9,7 +9,7 @@ import numpy as np
 from hetdp.core.errors import InvalidInput
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.lists import ListRow, canonical_link, canonical_text
-from hetdp.node.storage.catalogue_index import CatalogueIndex
+from hetdp.node.storage.catalogue import CatalogueIndex
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.other_charges import OtherCharges
