@@ -19,9 +19,7 @@ FIELDS = ("panel", "people", "items", "method", "epsilon", "ndcg", "half_width")
 
 
 def measure(panel: str, profiles: Profiles, runs: int) -> list[dict[str, object]]:
-    plan = EvaluationPlan(
-        epsilon=LEVELS, what=("items",), engine=("model",), runs=runs, share=0.2, catalogue="given", threads=2
-    )
+    plan = EvaluationPlan(epsilon=LEVELS, what=("items",), engine=("model",), runs=runs, share=0.2, threads=2)
     found = plan.measure(profiles, lambda done, total: print(f"\r{panel}: {done} of {total}", end="", flush=True))
     print()
     rows: list[dict[str, object]] = []

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from hetdp import PrivateRecommender, Profiles
-from hetdp.recommender.evidence import Evidence
-from hetdp.recommender.model import ItemModel, learn
+from hetdp.recommender.model import Evidence, ItemModel, learn
 from measuring import cpu_seconds
 from populations import community_profiles
 

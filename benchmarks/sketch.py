@@ -1,21 +1,17 @@
-"""The sketch engine: CPU time and memory, as a ratio to the exact engine; and what shrinking votes is worth.
+"""The sketch engine: CPU time and memory, as a ratio to the exact engine.
 
 python benchmarks/sketch.py                 10,000 users x 50,000 items, 100 per user, epsilon = 3
 python benchmarks/sketch.py --large         and 100,000 x 200,000, 50 per user: 2.5 GB of bits, in blocks
-python benchmarks/sketch.py --votes [FILE]  precision of recommendations: votes alone, popularity alone, both
 """
 
 import resource
 import sys
 import time
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
-from hetdp.neighbors.engines.sketch.recommending import sketch_recommendations
 
-from hetdp import Profiles, split
-from hetdp.core.randomness import Stream, seeded_stream
+from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.neighbors.engines.sketch.engine import sketch_neighbors
 from hetdp.profiles.steps import CodedProfiles, code_profiles
@@ -44,8 +40,7 @@ def exact_seconds(coded: CodedProfiles) -> float:
 def standard() -> None:
     start = time.process_time()
     small = code_profiles(community_profiles(300, 500, 20))
-    found = sketch_neighbors(small, k=K, epsilon=EPSILON, stream=Stream())
-    sketch_recommendations(small, found.sketches, found.lists.indices)
+    sketch_neighbors(small, k=K, epsilon=EPSILON, stream=Stream())
     print(f"first call: {time.process_time() - start:.1f} s of CPU (kernels compiled or read from cache)\n")
     print(f"{'10,000 users x 50,000 items, 100 each':<44}{'CPU s':>8}{'ratio':>8}")
     for head in ("flat", "heavy"):
@@ -54,10 +49,6 @@ def standard() -> None:
         peer = exact_seconds(coded)
         print(f"{'sketch, ' + head:<44}{own:>8.2f}{own / peer:>8.2f}")
         print(f"{'exact, ' + head:<44}{peer:>8.2f}{1.0:>8.2f}")
-        found = sketch_neighbors(coded, k=K, epsilon=EPSILON, stream=Stream())
-        recommend = partial(sketch_recommendations, coded, found.sketches, found.lists.indices)
-        own = cpu_seconds(recommend, rounds=1, warm_up=False)
-        print(f"{'sketch, recommendations, ' + head:<44}{own:>8.2f}")
     print(f"peak memory: {peak_mib():,.0f} MiB")
 
 
@@ -71,42 +62,7 @@ def large() -> None:
     print(f"peak memory: {peak_mib():,.0f} MiB")
 
 
-def precision(profiles: Profiles, epsilon: int, seeds: int) -> dict[str, float]:
-    """Return the share of 10 recommendations that are test items, for three ways to score."""
-    ways = {"votes alone": np.inf, "popularity alone": 0.0, "both (default)": None}
-    hits = dict.fromkeys(ways, 0.0)
-    for seed in range(seeds):
-        train, test = split(profiles, protocol="paper", random_state=seed)
-        coded = code_profiles(train)
-        wanted = np.zeros((coded.n_users, coded.n_items), dtype=bool)
-        wanted[test.owners, test.indices] = True
-        found = sketch_neighbors(coded, k=K, epsilon=Fraction(epsilon), stream=seeded_stream(seed))
-        for way, spread in ways.items():
-            items, _ = sketch_recommendations(coded, found.sketches, found.lists.indices, spread=spread)
-            judged = wanted.any(axis=1)
-            right = np.take_along_axis(wanted, items.astype(np.int64), axis=1)[judged]
-            hits[way] += float(right.mean()) / seeds
-    return hits
-
-
-def votes(path: str | None) -> None:
-    sets = {
-        "community, flat": (community_profiles(2000, 5000, 50), 2),
-        "community, heavy head": (community_profiles(2000, 5000, 50, head="heavy"), 2),
-    }
-    if path is not None:
-        sets = {path: (Profiles.read(path), 20)} | sets
-    for name, (profiles, seeds) in sets.items():
-        for epsilon in (1, 3):
-            found = precision(profiles, epsilon, seeds)
-            print(f"{name}, epsilon = {epsilon}: " + ", ".join(f"{way} {hit:.4f}" for way, hit in found.items()))
-
-
 def main() -> None:
-    if "--votes" in sys.argv:
-        after = sys.argv[sys.argv.index("--votes") + 1 :]
-        votes(after[0] if after else None)
-        return
     standard()
     if "--large" in sys.argv:
         large()

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _DAY_S = 86400
 _LONGEST_S = 1800
 _SHOWN = 12
-_PAID = "--weight-column privacy --epsilon 1 --ledger ledger.db"
+_PAID = "--weight-column weight --epsilon 1 --ledger ledger.db"
 
 Result = TypeVar("Result")
 
@@ -37,6 +37,7 @@ Result = TypeVar("Result")
 BARE = (
     "hetdp --version --json",
     "hetdp warm-up exact",
+    "hetdp demo",
     "hetdp demo --save people.csv",
     "hetdp datasets digg_like -o likes.csv",
     f"hetdp release people.csv --query mean --column hours --lower 0 --upper 80 {_PAID} --id-column id -o answer.json",
@@ -54,7 +55,7 @@ BARE = (
 )
 #: What an extra is for. An extra that is not named here is a failure: nobody would know whether it works.
 WITH_EXTRA = {
-    "report": ("hetdp reproduce --quick -o reproduction", "hetdp demo"),
+    "report": ("hetdp reproduce --quick -o reproduction",),
     "node": (
         "hetdp network create net.toml --catalogue items.csv --epsilon 1 --epoch-length 1d",
         "hetdp node init --network net.toml --profile me.csv --folder home",

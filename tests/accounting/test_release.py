@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.support.catalogue import CATALOGUE, UNIT, extreme_points
 from tests.support.errors import refused
 from tests.support.statistics_helpers import loss_lower_bound
 
 import hetdp
-from catalogue import CATALOGUE, UNIT, extreme_points
 from hetdp import Box, errors, queries
 from hetdp.core import vectors
 from hetdp.core.randomness import seeded_stream

@@ -4,13 +4,20 @@ import numpy as np
 import pytest
 
 from hetdp import Box, queries, stretch
-from hetdp.auditing.adjacency import differing_item, search_pair
-from hetdp.auditing.bounds import certified_log_ratio, detectable_loss
-from hetdp.auditing.events import apparent_loss, learn_events, learn_features, precision_feature
-from hetdp.auditing.outputs import OutputReader
+from hetdp.auditing.events import apparent_loss, certified_log_ratio, learn_events, learn_features, precision_feature
 from hetdp.auditing.registry import BatteryReport, planned_cost
 from hetdp.auditing.report import NOTHING, AuditReport, AuditRow, Finding
-from hetdp.auditing.subjects import claims_for, default_items, pairs_for, planned, subject_of
+from hetdp.auditing.statistical import detectable_loss
+from hetdp.auditing.subjects import (
+    OutputReader,
+    claims_for,
+    default_items,
+    differing_item,
+    pairs_for,
+    planned,
+    search_pair,
+    subject_of,
+)
 
 
 def test_adjacent_profiles_differ_in_a_position_a_key_or_a_member():

@@ -9,9 +9,8 @@ import pytest
 import hetdp
 from hetdp import Box, errors, queries
 from hetdp.auditing import AuditInterrupted, audit, plan_audit, plan_samples, worst_pair
-from hetdp.auditing.adjacency import differing_item
-from hetdp.auditing.bounds import certified_log_ratio
-from hetdp.auditing.events import learn_events
+from hetdp.auditing.events import certified_log_ratio, learn_events
+from hetdp.auditing.subjects import differing_item
 from hetdp.mechanisms.examples import example_queries
 
 pytestmark = pytest.mark.slow

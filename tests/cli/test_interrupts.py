@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hetdp.cli.interrupts import INTERRUPTED, TERMINATED, ending_on_signals
-from hetdp.experiments.results import ResultsStore
+from hetdp.experiments.running import ResultsStore
 
 pytestmark = [
     pytest.mark.slow,

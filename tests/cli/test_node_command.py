@@ -142,7 +142,7 @@ def test_nothing_is_said_about_dry_runs_that_are_none_and_files_have_their_names
     base = ("create", files / "x.toml", "--catalogue", files / "items.csv", "--epsilon", "3")
     assert "Dry run: nothing was written" in run(network, *base, "--dry-run").output
     assert "ry run" not in run(network, *base).output
-    with pytest.raises(DataError, match="^FILE cannot be written"):
+    with pytest.raises(DataError, match=r"^FILE cannot be written"):
         run(network, "create", files / "no" / "x.toml", *base[2:])
     run(network, "add-peer", files / "x.toml", "--address", "tcp://a:1", "--key", "ab" * 32, "--curve", "cd" * 32)
     assert stat.S_IMODE((files / "x.toml").stat().st_mode) == 0o644

@@ -15,11 +15,10 @@ import pytest
 from hetdp.experiments.evaluation import Outcome, Point
 from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint, figure_points
 from hetdp.experiments.measurements import GapClosed, Measurements
-from hetdp.experiments.report.charts import panel_chart
 from hetdp.experiments.report.contents import answer, lead, numbers_csv, summary
-from hetdp.experiments.report.figures import FIGURES, Series, present_series, remarks
-from hetdp.experiments.reproduction import reproduce
-from hetdp.experiments.rivals import beside_rivals
+from hetdp.experiments.report.figures import FIGURES, Series, present_series
+from hetdp.experiments.report.rendering import _panel_chart
+from hetdp.experiments.reproduction import _beside_rivals, reproduce
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.weight_rules import GROUPS
 from hetdp.plots import styled
@@ -63,17 +62,6 @@ def charts_in(html):
     return json.loads(re.search(r'<script type="application/json" id="charts">(.*?)</script>', html, re.DOTALL)[1])
 
 
-def test_every_figure_is_there_as_svg_and_png(made):
-    names = {path.name for path in made.files}
-    assert {f"{figure.key}.{ending}" for figure in FIGURES for ending in ("svg", "png")} <= names
-    for path in made.files:
-        if path.suffix == ".png":
-            assert path.read_bytes().startswith(b"\x89PNG")
-        if path.suffix == ".svg":
-            assert path.read_text(encoding="utf-8").startswith("<svg")
-            assert "<style>@media (prefers-color-scheme: dark)" in path.read_text(encoding="utf-8")
-
-
 def test_the_page_refers_to_nothing_outside(html):
     page = re.sub(r"<script\b.*?</script>", "", html, flags=re.DOTALL)
     assert not re.findall(r"""(?:src|href|action)\s*=\s*["'](?!#|data:)""", page)
@@ -102,8 +90,8 @@ def test_rivals_are_an_extra_and_no_reason_to_fail(crowd, small_settings):
     small = Profiles.from_pairs([1, 2, 3, 4, 5, 6], ["a", "a", "b", "c", "d", "e"])
     tiny = dataclasses.replace(crowd, name="tiny", profiles=small)
     wide = dataclasses.replace(crowd, name="wide", profiles=Profiles.from_pairs(range(5000), range(5000)))
-    assert set(beside_rivals(small_settings, [tiny, crowd, wide])) == {"crowd"}
-    assert beside_rivals(dataclasses.replace(small_settings, extras=False), [crowd]) == {}
+    assert set(_beside_rivals(small_settings, [tiny, crowd, wide])) == {"crowd"}
+    assert _beside_rivals(dataclasses.replace(small_settings, extras=False), [crowd]) == {}
 
 
 def test_names_of_data_sets_are_only_text(html):
@@ -134,14 +122,6 @@ def test_every_number_of_the_figures_is_in_the_csv(made, html):
     assert inside == numbers.read_text(encoding="utf-8")
 
 
-def test_every_run_is_in_a_csv(made):
-    (runs,) = [path for path in made.files if path.name == "runs.csv"]
-    rows = list(csv.DictReader(io.StringIO(runs.read_text(encoding="utf-8"))))
-    gossip = [row for row in rows if row["engine"] == "gossip" and row["group"] == "all"]
-    assert {row["seed"] for row in gossip} == {"0", "1"}
-    assert all(float(row["met_max"]) > 0 and 0 <= float(row["recall"]) <= 1 for row in gossip)
-
-
 def test_total_loss_is_counted_for_each_engine(made):
     def losses(engine):
         points = [point for point in made.evaluation.points if point.data == "survey_like" and point.series == engine]
@@ -166,7 +146,7 @@ def test_the_page_says_that_it_is_a_simulation_and_where_points_come_from(html):
 
 def test_one_run_has_no_interval_and_does_not_break_a_chart():
     point = FigurePoint("figure1", "mine", "", "gossip", 0.5, 0.25, math.nan, math.nan, 1)
-    chart = styled(panel_chart(FIGURES[0], [point], [], [Series("gossip", "red")]))
+    chart = styled(_panel_chart(FIGURES[0], [point], [], [Series("gossip", "red")]))
     assert "one run only" in json.dumps(chart, allow_nan=False)
     assert numbers_csv([point]).splitlines()[1] == "figure1,mine,,gossip,0.5,0.25,,,1,"
 
@@ -260,15 +240,6 @@ def test_sketches_are_measured_against_true_neighbours_by_overlap(made):
     assert table["columns"][-2:] == ["true by overlap, not private", "true by cosine, not private"]
 
 
-def test_worse_than_random_is_said():
-    end = FigurePoint("ends", "mine", "", "random neighbours", math.nan, 0.085, 0.08, 0.09, 10)
-    low = FigurePoint("epsilon", "mine", "", "from 0", 0.1, 0.07, 0.065, 0.076, 10)
-    (text,) = remarks([end, low])
-    assert "worse than random ones (0.085): weights from 0 at epsilon 0.1: 0.070" in text
-    assert "hypothesis" in text
-    assert remarks([end, dataclasses.replace(low, high=0.081)]) == []
-
-
 def test_the_page_quotes_the_paper_and_marks_what_we_extended(html):
     assert "always have better recall than" in html
     assert "the paper says this on Figures 1 and 2, about Delicious" in html
@@ -300,10 +271,10 @@ def test_a_browser_draws_all_charts_without_errors_or_requests(made, html, width
         page.on("request", lambda request: requests.append(request.url))
         page.goto(made.files[0].as_uri())
         page.wait_for_selector("html[data-drawn]", timeout=60_000)
-        charts = page.locator(".chart svg")
+        charts = page.locator(".chart svg.marks")
         assert charts.count() == len(charts_in(html)) > 20
         drawn = page.evaluate(
-            "[...document.querySelectorAll('.chart svg')].map(svg => svg.querySelectorAll('.mark-symbol path').length)"
+            "[...document.querySelectorAll('.chart svg.marks')].map(svg => svg.querySelectorAll('.mark-symbol path').length)"
         )
         assert min(drawn) > 0
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -338,8 +309,8 @@ def test_on_paper_nothing_is_cut_off_and_two_figures_fit_on_a_page(made):
         page.emulate_media(media="print")
         page.set_viewport_size({"width": A4_LANDSCAPE, "height": 700})
         boxes = "[...document.querySelectorAll(%r)].map(thing => thing.getBoundingClientRect().%s)"
-        assert max(page.evaluate(boxes % ("table, .legend, .chart svg", "right"))) <= A4_LANDSCAPE
-        assert 100 < max(page.evaluate(boxes % (".chart svg", "height"))) < 210
+        assert max(page.evaluate(boxes % ("table, .legend, .chart svg.marks", "right"))) <= A4_LANDSCAPE
+        assert 100 < max(page.evaluate(boxes % (".chart svg.marks", "height"))) < 210
         browser.close()
 
 

@@ -12,9 +12,8 @@ import time
 import pytest
 
 from hetdp.core.cluster import within
-from hetdp.core.errors import DataError, InvalidInput
-from hetdp.experiments.results import ResultsStore, count_missing
-from hetdp.experiments.running import DaskRunner, LocalRunner, run_sweep
+from hetdp.core.errors import InvalidInput
+from hetdp.experiments.running import DaskRunner, LocalRunner, ResultsStore, run_sweep
 from hetdp.experiments.sweep import plan_tasks
 
 pytestmark = pytest.mark.slow
@@ -152,7 +151,7 @@ def test_a_peer_that_is_no_scheduler_is_refused_in_a_process_that_then_ends(stra
     )
     address = f"tcp://127.0.0.1:{strangers[who]}"
     done = subprocess.run([sys.executable, "-c", code, address], capture_output=True, text=True, check=True, timeout=60)
-    assert f"answers within 1 seconds, such as tcp://10.0.0.1:8786 [(]got {address!r}[)]." in done.stdout
+    assert repr(address) in done.stdout
     assert "Traceback" not in done.stderr
 
 
@@ -178,18 +177,3 @@ def test_a_scheduler_without_workers_and_a_worker_are_refused():
         if worker.address.startswith("tcp://"):
             with pytest.raises(InvalidInput, match="must be the address of a Dask scheduler"):
                 DaskRunner(worker.address)
-
-
-def test_what_is_left_is_counted_without_touching_the_results(tmp_path, crowd, tasks):
-    path = tmp_path / "r.sqlite"
-    assert count_missing(path, tasks) == len(tasks)
-    with ResultsStore(path) as store:
-        run(crowd, tasks[:5], store, LocalRunner())
-        assert count_missing(path, tasks) == len(tasks) - 5
-    before = path.read_bytes()
-    assert count_missing(path, tasks) == len(tasks) - 5
-    assert path.read_bytes() == before
-    assert [one.name for one in tmp_path.iterdir()] == ["r.sqlite"]
-    path.write_text("no database")
-    with pytest.raises(DataError, match="results must be a file of results"):
-        count_missing(path, tasks)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.support.catalogue import AGES, CATALOGUE, SIGNED, UNIT, extreme_points
 from tests.support.errors import refused
 
 import hetdp
-from catalogue import AGES, CATALOGUE, SIGNED, UNIT, extreme_points
 from hetdp import Box, queries
 
 every_query = pytest.mark.parametrize("query", CATALOGUE.values(), ids=CATALOGUE.keys())

@@ -266,22 +266,3 @@ def test_progress_is_told_and_nothing_secret_is_shown():
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert repr(found) == f"GossipResult(NeighborLists(50 users, k=10), 4 cycles, settled={found.settled})"
     assert found.simulated
-
-
-@pytest.mark.parametrize("remembers", [True, False])
-def test_whom_a_node_remembers_changes_nothing_about_the_protocol(monkeypatch, remembers):
-    """Lists go on where views end: the best of all peers that were compared, and nobody else is compared."""
-    if not remembers:
-        monkeypatch.setattr(gossip_protocol, "_REMEMBERED_NODES", 0)
-    coded = code_profiles(population(200))
-    plain, more = (run(coded, k=5, remembered=count, cycles=8) for count in (0, 60))
-    assert more.lists.indices.shape == (200, 60)
-    assert (plain.lists.indices == more.lists.indices[:, :5]).all()
-    assert (plain.lists.scores == more.lists.scores[:, :5]).all()
-    assert (plain.agreement == more.agreement).all()
-    if remembers:
-        assert plain.comparisons.distinct_bound == more.comparisons.distinct_bound
-    found = more.lists.indices
-    assert all(np.unique(row[row >= 0]).size == (row >= 0).sum() for row in found), "nobody twice"
-    assert (np.diff(np.nan_to_num(more.lists.scores, nan=-1e9), axis=1) <= 0).all()
-    assert (found[:, 5:] >= 0).mean() > 0.5

@@ -7,9 +7,8 @@ import pytest
 
 from hetdp import PrivateRecommender, Profiles, errors
 from hetdp.accounting.composition import epsilon_delta_of_rho
-from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.names import MOST_NAMES, counted_names
-from hetdp.recommender.parts import Parts
+from hetdp.recommender.parts import Parts, PersonDials
 from hetdp.recommender.settings import ModelSettings
 
 FULL = 255 * 2**15

@@ -6,8 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hetdp.recommender.evidence import Evidence
-from hetdp.recommender.model import ItemModel, _loudness, learn, noise_edge, visible_taste
+from hetdp.recommender.model import Evidence, ItemModel, _loudness, learn, noise_edge, visible_taste
 from hetdp.recommender.sketched import SketchSums
 from hetdp.sketching.law import chance_of_one, contrast
 

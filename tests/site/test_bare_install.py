@@ -136,7 +136,6 @@ def test_answers_neighbours_models_and_recommendations_need_no_extra(bare, files
         "label model.hetdp",
         "compare --query mean --items 50 --runs 2 --epsilon 1",
         "datasets likes.csv -o copy.parquet",
-        "demo --mean",
         "audit mine.py:noisy_sum --claimed 1 --adjacent [[[0,1],[1,1]]] --samples 1000 --seed 1",
         "--version --json",
     ]

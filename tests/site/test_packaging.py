@@ -22,7 +22,6 @@ ARCHIVED = {*SETTINGS["sdist"]["only-include"], "pyproject.toml", ".gitignore", 
 KINDS = {".py", ".typed", ".html", ".css", ".js", ".json", ".svg"}
 #: What a working copy gathers.
 LITTER = (
-    "hetdp-report.html",
     "ledger.db",
     ".venv/lib/x.py",
     "build/docs/index.html",

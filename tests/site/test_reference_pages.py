@@ -6,7 +6,7 @@ from pathlib import Path
 from hetdp.accounting import label_views
 from hetdp.accounting.ledger import file as ledger_file
 from hetdp.cli.output import ENDINGS
-from hetdp.experiments import results
+from hetdp.experiments import running
 from hetdp.node.protocol import messages, network
 from hetdp.node.storage import database
 from hetdp.profiles.formats import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
@@ -47,7 +47,7 @@ def test_every_version_of_a_format_is_as_the_page_says():
     told = dict(re.findall(r"^\| ([a-z].*?) \| (\d+) \|", FORMATS_PAGE.partition("## Versions")[2], re.MULTILINE))
     formats = {"ledger": ledger_file._FORMAT, "node's store, backup, parcel": database.FORMAT}
     numbers = {name: form.version for name, form in formats.items()}
-    numbers["results of `hetdp reproduce`"] = results._FORMAT.version
+    numbers["results of `hetdp reproduce`"] = running._FORMAT.version
     numbers["model (.hetdp)"] = model_file._VERSION
     numbers["network file"] = network.VERSION
     numbers["label (JSON)"] = label_views.SCHEMA_VERSION

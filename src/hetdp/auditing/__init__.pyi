@@ -1,13 +1,7 @@
-from .adjacency import worst_pair as worst_pair
-from .bounds import SampleSize as SampleSize, plan_samples as plan_samples
-from .floating_point import floating_point_audit as floating_point_audit
-from .mutants.base import Mutant as Mutant
 from .registry import (
     BatteryReport as BatteryReport,
     Case as Case,
-    all_mutants as all_mutants,
     battery as battery,
-    catch_all as catch_all,
     run_battery as run_battery,
     run_cases as run_cases,
 )
@@ -18,7 +12,7 @@ from .report import (
     AuditRow as AuditRow,
     Finding as Finding,
 )
-from .samplers import sampler_audit as sampler_audit
+from .samplers import floating_point_audit as floating_point_audit, sampler_audit as sampler_audit
 from .scales import Reached as Reached, scale_audit as scale_audit
-from .statistical import AuditPlan as AuditPlan, PlannedPair as PlannedPair, audit as audit, plan_audit as plan_audit
-from .timing import timing_audit as timing_audit
+from .statistical import SampleSize as SampleSize, audit as audit, plan_samples as plan_samples
+from .subjects import worst_pair as worst_pair

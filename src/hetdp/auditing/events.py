@@ -18,24 +18,26 @@ The features:
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
-
-from hetdp.auditing.bounds import certified_log_ratio
-from hetdp.auditing.outputs import Outputs
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "EVENTS_PER_PAIR",
     "Event",
     "Feature",
+    "Outputs",
     "apparent_loss",
+    "certified_log_ratio",
     "learn_events",
     "learn_features",
     "precision_feature",
 ]
 
 Floats = NDArray[np.float64]
+#: Numbers, one row per run and one column per cell; or an object array with one label per run.
+Outputs: TypeAlias = NDArray[Any]
 
 _CELLS = 4
 _BINS = 32
@@ -45,6 +47,25 @@ _SIGNIFICANT = 4.0
 #: Learned events per direction; with the halfspace at the median that makes three, in two directions.
 _LEARNED = 2
 EVENTS_PER_PAIR = 2 * (_LEARNED + 1)
+
+
+def certified_log_ratio(
+    hits: ArrayLike, runs: int, other_hits: ArrayLike, other_runs: int, *, false_alarm: float, delta: float = 0.0
+) -> NDArray[np.float64]:
+    """Return lower bounds on log((p - delta) / p'), each wrong with probability at most `false_alarm`; never below 0.
+
+    p is the chance of an event under one profile and p' under the adjacent one. Half of the false alarms goes to the
+    lower Clopper-Pearson bound of p, half to the upper bound of p'. The true loss may well be larger.
+    """
+    from scipy import stats
+
+    first, second = np.asarray(hits, dtype=np.float64), np.asarray(other_hits, dtype=np.float64)
+    low = np.zeros(np.broadcast(first, second).shape)
+    high = np.ones_like(low)
+    some, open_end = first > 0, second < other_runs
+    low[some] = stats.beta.ppf(false_alarm / 2, first[some], runs - first[some] + 1)
+    high[open_end] = stats.beta.isf(false_alarm / 2, second[open_end] + 1, other_runs - second[open_end])
+    return np.log(np.maximum((low - delta) / high, 1.0))
 
 
 @dataclass(frozen=True)

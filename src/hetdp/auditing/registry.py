@@ -15,12 +15,11 @@ from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
-from hetdp.auditing.subjects import Claims, fresh_seed
+from hetdp.auditing.subjects import Claims, Pair, fresh_seed
 from hetdp.core.checks import one_of
 from hetdp.core.optional import require
 from hetdp.core.randomness import RandomState, as_stream
@@ -62,11 +61,14 @@ class Case:
         Which audit it is.
     run
         From a seed to what the audit found.
+    subject
+        What is called by it, where that is one function.
     """
 
     name: str
     audit: str
     run: Callable[[int], Finding]
+    subject: Callable[..., Any] | None = field(default=None, repr=False)
 
 
 def statistical_case(
@@ -91,7 +93,7 @@ def statistical_case(
             random_state=seed,
         ).finding
 
-    return Case(name, "statistical", run)
+    return Case(name, "statistical", run, function)
 
 
 def replay_case(name: str, function: Callable[..., Any], *, adjacent: Sequence[Pair], limits: Claims) -> Case:
@@ -100,7 +102,7 @@ def replay_case(name: str, function: Callable[..., Any], *, adjacent: Sequence[P
     def run(seed: int) -> Finding:
         return replay_audit(function, adjacent=adjacent, limits=limits, odd_values=False, random_state=seed)
 
-    return Case(name, "replay", run)
+    return Case(name, "replay", run, function)
 
 
 def scale_case(name: str, front_door: FrontDoor) -> Case:
@@ -109,7 +111,7 @@ def scale_case(name: str, front_door: FrontDoor) -> Case:
     def run(seed: int) -> Finding:
         return scale_audit(front_door, name=name, false_alarm=1 - CONFIDENCE, random_state=seed)
 
-    return Case(name, "noise scale", run)
+    return Case(name, "noise scale", run, front_door)
 
 
 def _providers() -> Iterator[ModuleType]:

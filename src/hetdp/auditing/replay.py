@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from hetdp.auditing.adjacency import Pair, checked_pairs, formerly_neighbors
-from hetdp.auditing.outputs import OutputReader, Outputs
+from hetdp.auditing.events import Outputs
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.subjects import (
     Claims,
+    OutputReader,
+    Pair,
     accepts,
+    checked_pairs,
     claims_for,
     default_items,
     pairs_for,
@@ -51,7 +53,6 @@ class _SeenRun:
     warned: tuple[str, ...]
 
 
-@formerly_neighbors
 def replay_audit(
     mechanism: object,
     *,

@@ -6,10 +6,10 @@ from typing import Any
 
 from hetdp.core.text import counted
 
-__all__ = ["NOTHING", "OWNERS", "REPORTED", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
+__all__ = ["NOTHING", "OWNERS", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
 
 #: The verdicts. There is no "private": runs can refute a promise, never prove it.
-VIOLATED, NOTHING, REPORTED = "violated", "no violation found", "reported"
+VIOLATED, NOTHING = "violated", "no violation found"
 
 
 #: What every report of one mechanism says of itself.
@@ -23,11 +23,11 @@ class Finding:
     Attributes
     ----------
     audit
-        "statistical", "noise scale", "replay", "sampler", "floating point", "timing" or "ledger".
+        "statistical", "noise scale", "replay", "sampler", "floating point" or "ledger".
     subject
         What was audited.
     verdict
-        "violated", "no violation found", or "reported" for what is measured but not judged.
+        "violated" or "no violation found".
     words
         The outcome in a sentence.
     figures

@@ -1,51 +1,141 @@
 """The statistical audit: certified lower bounds on the privacy loss of any mechanism, item by item."""
 
-import time
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
-from hetdp.auditing.adjacency import Pair, formerly_neighbors
-from hetdp.auditing.bounds import (
-    MINIMUM_SAMPLES,
-    SampleSize,
-    certified_log_ratio,
-    check_confidence,
-    detectable_loss,
-    plan_samples,
-)
-from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Feature, learn_events
-from hetdp.auditing.outputs import Outputs
+import numpy as np
+
+from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Feature, Outputs, certified_log_ratio, learn_events
 from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow
-from hetdp.auditing.subjects import Claims, Subject, claims_for, pairs_for, subject_of
-from hetdp.core.checks import Real, whole
+from hetdp.auditing.subjects import Claims, Pair, Subject, claims_for, pairs_for, subject_of
+from hetdp.core.checks import Real, finite, not_negative, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.core.text import counted, rough_duration
+from hetdp.core.text import counted
 
-__all__ = ["AuditPlan", "audit", "plan_audit"]
+__all__ = ["MINIMUM_SAMPLES", "SampleSize", "audit", "detectable_loss", "plan_samples", "planned_audit"]
+
+#: Below this many runs per side, no event can be told from chance.
+MINIMUM_SAMPLES = 1_000
+#: Beyond this many, a larger factor is looked for instead.
+LARGEST_SAMPLE = 4_000_000
+#: At a claim of 0 there is no factor to detect; this many runs find a loss of about 0.04.
+SAMPLES_AT_ZERO = 100_000
+
+
+@dataclass(frozen=True)
+class SampleSize:
+    """How many runs per side, and the smallest true loss that they find with the power asked for.
+
+    Attributes
+    ----------
+    samples, detectable
+        The runs, and that loss.
+    capped
+        Whether fewer runs were planned than the factor asked for takes.
+    """
+
+    samples: int
+    detectable: float
+    capped: bool
+
+
+_SMALLEST_EXCESS = 1e-12
+
+
+def plan_samples(
+    claim: float,
+    *,
+    factor: float = 1.1,
+    confidence: float = 0.999,
+    power: float = 0.999,
+    comparisons: int = 1,
+    largest: int = LARGEST_SAMPLE,
+) -> SampleSize:
+    """Return the number of runs per side that detect a loss of `factor` times the claim.
+
+    By the normal approximation at the event that Laplace noise is worst at: p1 = 1/2 against p0 = exp(-loss)/2. The
+    estimate of log(p/n) has standard deviation sd = sqrt((1 - p) / (p n)), and the bound clears the claim when
+    (factor - 1) claim >= z_confidence (sd1 + sd0) + z_power sqrt(sd1**2 + sd0**2).
+
+    Parameters
+    ----------
+    claim
+        The promised loss. At 0 the size is fixed.
+    factor
+        By how much the promise must be broken to be noticed.
+    confidence, power
+        Chance that a kept promise is not accused, and that one broken by the factor is.
+    comparisons
+        How many bounds share the confidence (Bonferroni).
+    largest
+        Where to stop; then `detectable` tells what is still found.
+
+    Examples
+    --------
+    >>> plan_samples(1.0).samples, plan_samples(0.25).samples
+    (33240, 250400)
+    >>> plan_samples(0.01)
+    SampleSize(samples=4000000, detectable=0.0155..., capped=True)
+    """
+    promised = not_negative("claim", claim)
+    if finite("factor", factor) <= 1:
+        raise InvalidInput("must be > 1", parameter="factor", got=factor)
+    check_confidence("power", power)
+    quantiles = _quantiles(check_confidence("confidence", confidence) / comparisons, 1 - power)
+    if promised == 0:
+        return SampleSize(SAMPLES_AT_ZERO, _detectable(0.0, SAMPLES_AT_ZERO, quantiles), capped=False)
+    wanted = 10 * math.ceil(min(_needed(promised, factor * promised, quantiles), 1e12) / 10)
+    if wanted <= largest:
+        return SampleSize(max(wanted, MINIMUM_SAMPLES), factor * promised, capped=False)
+    return SampleSize(largest, _detectable(promised, largest, quantiles), capped=True)
+
+
+def detectable_loss(claim: float, samples: int, *, confidence: float, comparisons: int, power: float = 0.999) -> float:
+    """Return the smallest loss above the claim that a given number of runs finds; infinity if there is none."""
+    quantiles = _quantiles(check_confidence("confidence", confidence) / comparisons, 1 - power)
+    return _detectable(claim, whole("samples", samples, minimum=MINIMUM_SAMPLES), quantiles)
+
+
+def check_confidence(name: str, value: float) -> float:
+    """Return the false-alarm rate 1 - value of a confidence strictly between 1/2 and 1."""
+    number = finite(name, value)
+    if not 0.5 < number < 1:  # noqa: PLR2004  (less than even odds is no confidence)
+        raise InvalidInput("must lie between 0.5 and 1", parameter=name, got=value)
+    return 1 - number
+
+
+def _quantiles(false_alarm: float, miss: float) -> tuple[float, float]:
+    from scipy import stats
+
+    return float(stats.norm.isf(false_alarm / 2)), float(stats.norm.isf(miss))
+
+
+def _needed(claim: float, loss: float, quantiles: tuple[float, float]) -> float:
+    """Return how many runs per side tell a loss from the claim (the formula of `plan_samples`)."""
+    z_confidence, z_power = quantiles
+    if loss - claim < _SMALLEST_EXCESS:  # too small for any number of runs, and for the square below
+        return math.inf
+    other = math.sqrt(2 * math.exp(min(loss, 600.0)) - 1)
+    return ((z_confidence * (1 + other) + z_power * math.hypot(1, other)) / (loss - claim)) ** 2
+
+
+def _detectable(claim: float, samples: int, quantiles: tuple[float, float]) -> float:
+    """Return the smallest loss for which `samples` runs suffice, or infinity."""
+    losses = claim + np.geomspace(1e-6, 50.0, 2000)
+    found = (float(loss) for loss in losses if _needed(claim, float(loss), quantiles) <= samples)
+    return next(found, math.inf)
+
 
 #: Runs are made and counted this many numbers at a time.
 _CHUNK = 200_000
 _LARGEST_LEARNING = 100_000
-_PILOT_S = 0.05
-_TWO_MINUTES_S = 120
 
 
 @dataclass(frozen=True)
 class PlannedPair:
-    """Two adjacent profiles, the claim about the item in which they differ, and how many runs will test it.
-
-    Attributes
-    ----------
-    item, pair
-        The item, and the profiles.
-    claimed
-        The loss that is claimed for it.
-    size
-        How many runs there will be.
-    delta
-        What the claim leaves out: the loss is that of chances less delta.
-    """
+    """Two adjacent profiles, the claim about the item in which they differ, and how many runs will test it."""
 
     item: Hashable
     pair: Pair
@@ -61,26 +151,11 @@ class PlannedPair:
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """What an audit will do, and how long it will take.
-
-    Attributes
-    ----------
-    subject
-        What is audited.
-    pairs
-        The pairs of adjacent profiles with their claims and numbers of runs.
-    confidence
-        Chance that all bounds hold together.
-    run_s
-        Seconds per run, from a pilot.
-    features
-        What is read off the outputs; None to learn it from them.
-    """
+    """What an audit will do; `features` are read off the outputs, or learned from them if there are none."""
 
     subject: Subject
     pairs: Sequence[PlannedPair]
     confidence: float
-    run_s: float
     features: Sequence[Feature] | None = None
 
     @property
@@ -97,9 +172,7 @@ class AuditPlan:
         sizes = sorted({planned.size.samples + planned.learning for planned in self.pairs})
         runs = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         count = len(self.pairs)
-        seconds = self.runs * self.run_s
-        about = f"{max(round(seconds), 1)} s" if seconds < _TWO_MINUTES_S else rough_duration(seconds)
-        text = f"{counted(count, 'item')} x 2 x {runs} runs, about {about}"
+        text = f"{counted(count, 'item')} x 2 x {runs} runs"
         capped = [planned for planned in self.pairs if planned.size.capped]
         if capped:
             worst = max(planned.size.detectable / planned.claimed for planned in capped if planned.claimed)
@@ -175,7 +248,6 @@ class AuditPlan:
         return counts
 
 
-@formerly_neighbors
 def audit(
     mechanism: object,
     *,
@@ -237,7 +309,7 @@ def audit(
     >>> report.verdict, report.rows[0].lower_bound > 1.8
     ('violated', True)
     """
-    plan = plan_audit(
+    plan = planned_audit(
         mechanism,
         adjacent=adjacent,
         claimed=claimed,
@@ -250,8 +322,7 @@ def audit(
     return plan.run(random_state, progress)
 
 
-@formerly_neighbors
-def plan_audit(
+def planned_audit(
     mechanism: object,
     *,
     adjacent: Sequence[Pair] | None = None,
@@ -263,18 +334,7 @@ def plan_audit(
     items: Sequence[int] | None = None,
     features: Sequence[Feature] | None = None,
 ) -> AuditPlan:
-    """Return what `audit` with the same arguments would do and how long it would take, from a few runs.
-
-    Parameters
-    ----------
-    mechanism, adjacent, claimed, delta, samples, confidence, epsilon, items, features
-        As for `audit`.
-
-    Examples
-    --------
-    >>> str(plan_audit(lambda profile: 0.0, adjacent=[([0], [1])], claimed=1.0))
-    '1 item x 2 x 58,605 runs, about ...'
-    """
+    """Return what `audit` with the same arguments will do."""
     check_confidence("confidence", confidence)
     if samples is not None:
         whole("samples", samples, minimum=MINIMUM_SAMPLES)
@@ -295,18 +355,5 @@ def plan_audit(
             found = detectable_loss(claim, samples, confidence=confidence, comparisons=comparisons)
             size = SampleSize(samples, found, capped=False)
         planned.append(PlannedPair(item, pair, claim, size, claims_for(delta, item)))
-    return AuditPlan(subject, tuple(planned), confidence, _pilot(subject, pairs[0][1][0]), features)
-
-
-def _pilot(subject: Subject, profile: object) -> float:
-    """Return seconds per run, from as few runs as tell it."""
-    count, stream = 10, as_stream(None)
-
-    def taken() -> float:
-        begin = time.perf_counter()
-        subject.draw(profile, count, stream)
-        return time.perf_counter() - begin
-
-    while taken() < _PILOT_S and count * subject.reader.cells < _CHUNK:
-        count *= 4
-    return taken() / count  # once more: what happens only once, such as compiling, is not part of the price
+    subject.draw(pairs[0][1][0], 2, as_stream(None))  # from here on it is known how many numbers one output has
+    return AuditPlan(subject, tuple(planned), confidence, features)

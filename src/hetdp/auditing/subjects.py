@@ -1,33 +1,284 @@
-"""One face for everything that can be audited: plans, mechanisms, and any function of a profile."""
+"""What is audited: plans, mechanisms and functions; adjacent profiles; and outputs in one of two shapes."""
 
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import math
+import numbers
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set as AbstractSet, Sized
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair, checked_pairs, search_pair, worst_pair
-from hetdp.auditing.events import apparent_loss
-from hetdp.auditing.outputs import OutputReader, Outputs
+from hetdp.accounting.releasing import Release
+from hetdp.auditing.events import Outputs, apparent_loss
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.mechanisms.plan import Mechanism, Plan
+from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.mechanisms.stretching import StretchedPlan
+from hetdp.profiles import Box
 
 __all__ = [
     "Claims",
+    "OutputReader",
+    "Outputs",
+    "Pair",
     "Subject",
     "accepts",
+    "checked_pairs",
     "claims_for",
     "default_items",
+    "differing_item",
     "fresh_seed",
     "pairs_for",
     "planned",
+    "search_pair",
     "subject_of",
+    "worst_pair",
 ]
+
+#: Two adjacent profiles: they differ in one item.
+Pair: TypeAlias = tuple[Any, Any]
+
+_STARTS = 6
+_MOVERS = 48
+
+
+def differing_item(one: object, two: object) -> Hashable:
+    """Return the one item in which two profiles differ: a position, a key, or a member of a set."""
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        missing = object()
+        keys = dict.fromkeys([*one, *two])
+        items: list[Hashable] = [key for key in keys if not _same(one.get(key, missing), two.get(key, missing))]
+    elif isinstance(one, AbstractSet) and isinstance(two, AbstractSet):
+        items = list(one ^ two)
+    elif _is_sequence(one) and _is_sequence(two):
+        first, second = list(one), list(two)  # type: ignore[call-overload]
+        if len(first) != len(second):
+            raise InvalidInput(
+                f"adjacent profiles must be of the same length (got {len(first)} and {len(second)} items)"
+            )
+        items = [place for place in range(len(first)) if not _same(first[place], second[place])]
+    elif any(isinstance(profile, Sized) and not isinstance(profile, str | bytes) for profile in (one, two)):
+        kinds = " and ".join(sorted({type(profile).__name__ for profile in (one, two)}))
+        raise InvalidInput("adjacent profiles must be two sequences, two columns, two dicts or two sets", got=kinds)
+    else:
+        items = [] if _same(one, two) else [0]
+    if len(items) != 1:
+        raise InvalidInput("adjacent profiles must differ in exactly one item", got=len(items))
+    return items[0]
+
+
+def checked_pairs(adjacent: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
+    """Return given pairs of profiles, each with the one item in which they differ."""
+    listed = list(adjacent) if isinstance(adjacent, Sequence) else []
+    if not listed or not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in listed):  # noqa: PLR2004
+        raise InvalidInput("must be a list of pairs of profiles", parameter="adjacent")
+    return [(differing_item(one, two), (one, two)) for one, two in listed]
+
+
+def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floats]:
+    """Return two vertices that differ in one item and (nearly) attain its sensitivity S_i(w).
+
+    Greedy: from several starting vertices, flip one other item at a time while that moves the answers apart. It may
+    miss the worst pair; an audit that finds nothing proves nothing.
+
+    Parameters
+    ----------
+    query
+        What is asked.
+    item
+        The item that differs.
+    shrinkage
+        How much each item is shrunk.
+
+    Examples
+    --------
+    >>> from hetdp.mechanisms import queries
+    >>> one, two = worst_pair(queries.scalar_product(Box.uniform(0, 1, size=4)), 0, np.ones(4))
+    >>> float(one[2]), sorted({float(one[0]), float(two[0])})
+    (1.0, [0.0, 1.0])
+    """
+
+    def apart(one: Floats, two: Floats) -> float:
+        first, second = query.stretched(one, shrinkage), query.stretched(two, shrinkage)
+        return float(np.abs(np.asarray(first) - np.asarray(second)).sum())
+
+    return search_pair(query.domain, item, apart, movers=_MOVERS)
+
+
+def search_pair(
+    domain: Box, item: int, apart: Callable[[Floats, Floats], float], *, movers: int
+) -> tuple[Floats, Floats]:
+    """Return the pair of vertices that differ in one item and are furthest apart by a measure of the caller's."""
+    low, middle, high = float(domain.lower[item]), float(domain.center[item]), float(domain.upper[item])
+    # A norm is largest from the centre to an end; most other queries from end to end.
+    ends = dict.fromkeys((one, two) for one, two in ((low, high), (middle, high), (low, middle)) if one != two)
+    best, distance = (domain.center, domain.center), -1.0
+    for start in _starts(domain, item):
+        for one, two in ends:
+            point, found = start, apart(*_pair(start, item, one, two))
+            for mover in _others(domain.size, item, movers):
+                flipped = point.copy()
+                flipped[mover] = domain.lower[mover] if point[mover] != domain.lower[mover] else domain.upper[mover]
+                gained = apart(*_pair(flipped, item, one, two))
+                if gained > found:
+                    point, found = flipped, gained
+            if found > distance:
+                best, distance = _pair(point, item, one, two), found
+    return best
+
+
+def _pair(point: Floats, item: int, first: float, second: float) -> tuple[Floats, Floats]:
+    one, two = point.copy(), point.copy()
+    one[item], two[item] = first, second
+    return one, two
+
+
+def _starts(domain: Box, item: int) -> list[Floats]:
+    corners = _bits(item, _STARTS - 3, domain.size)
+    random = [np.where(row, domain.upper, domain.lower) for row in corners]
+    return [domain.center.copy(), domain.lower.copy(), domain.upper.copy(), *random]
+
+
+def _others(size: int, item: int, movers: int) -> list[int]:
+    """Return the items that may be flipped: all others, or a sample of them, twice over."""
+    others = [place for place in range(size) if place != item]
+    if len(others) > movers:
+        chosen = seeded_stream(item, 1).words(movers) % np.uint64(len(others))
+        others = [others[int(place)] for place in chosen]
+    return others * 2
+
+
+def _bits(seed: int, rows: int, size: int) -> NDArray[np.bool_]:
+    return (seeded_stream(seed).words(rows * size) >> np.uint64(63)).astype(bool).reshape(rows, size)
+
+
+def _is_sequence(profile: object) -> bool:
+    if isinstance(profile, str | bytes):
+        return False
+    column = hasattr(profile, "to_numpy") and getattr(profile, "ndim", 1) == 1  # of some data frame
+    return column or (isinstance(profile, Sequence | np.ndarray) and np.ndim(profile) > 0)
+
+
+def _same(one: object, two: object) -> bool:
+    if one is two:
+        return True
+    try:
+        if one != one and two != two:  # noqa: PLR0124  (nan is the only thing that differs from itself)
+            return True
+        return bool(np.all(one == two))
+    except (TypeError, ValueError):
+        return False
+
+
+@dataclass
+class OutputReader:
+    """Reads what a mechanism returns, and insists that every run returns the same kind of thing."""
+
+    #: "numbers" or "labels", from the first run on.
+    kind: str | None = None
+    #: How many numbers one output has; 0 for labels.
+    cells: int = 0
+    label: type | None = None
+
+    def batch(self, raw: object, count: int) -> Outputs:
+        """Read the outputs of a vectorised mechanism: an array or a sequence with one output per run."""
+        sized = isinstance(raw, np.ndarray | Sequence) and not isinstance(raw, str) and getattr(raw, "ndim", 1) > 0
+        if not sized or len(raw) != count:  # type: ignore[arg-type]
+            got = f"{len(raw)} outputs" if sized else type(raw).__name__  # type: ignore[arg-type]
+            raise InvalidInput(f"must return one output for each of {count} runs", parameter="mechanism", got=got)
+        if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
+            return self._numbers(raw.reshape(count, -1))
+        return self.singles(list(raw))  # type: ignore[call-overload]
+
+    def singles(self, raw: Sequence[object]) -> Outputs:
+        """Read outputs that were made one by one."""
+        values = [output.value if isinstance(output, Release) else output for output in raw]
+        rows = [_row(value) for value in values]
+        if all(row is not None for row in rows):
+            lengths = {len(row) for row in rows if row is not None}
+            if len(lengths) > 1:
+                self._refuse(f"vectors of {min(lengths)} and {max(lengths)} numbers")
+            shapes = {np.ndim(value) for value in values}  # type: ignore[arg-type]
+            if len(shapes) > 1:
+                self._refuse("numbers and vectors")
+            return self._numbers(np.array(rows, dtype=np.float64).reshape(len(rows), -1))
+        if any(row is not None for row in rows):
+            self._refuse("numbers and other things")
+        if self.kind == "numbers":
+            self._refuse("something that is not a number, after numbers")
+        for value in values:
+            if not isinstance(value, Hashable) or not _hashes(value):
+                raise InvalidInput(
+                    "must return numbers, vectors or hashable labels", parameter="mechanism", got=type(value)
+                )
+            if _holds_nan(value):
+                raise InvalidInput("must not return nan, not even inside a label (got nan)", parameter="mechanism")
+        kinds = {type(value) for value in values} | ({self.label} if self.label is not None else set())
+        if len(kinds) > 1:
+            self._refuse(" and ".join(sorted(kind.__name__ for kind in kinds)))
+        self.kind, self.label = "labels", kinds.pop()
+        labels = np.empty(len(values), dtype=object)
+        labels[:] = values
+        return labels
+
+    def _numbers(self, rows: NDArray[Any]) -> Outputs:
+        if self.kind == "labels":
+            self._refuse("numbers, after labels")
+        if self.kind == "numbers" and rows.shape[1] != self.cells:
+            self._refuse(f"{rows.shape[1]} numbers, after {self.cells}")
+        if rows.shape[1] == 0:
+            raise InvalidInput("must return at least one number (got an empty vector)", parameter="mechanism")
+        numbers_only = rows.astype(np.float64)
+        if np.isnan(numbers_only).any():
+            raise InvalidInput(
+                "must not return nan: nothing can be said about it (got nan)",
+                parameter="mechanism",
+                hint=("If only some profiles lead to nan, that is a leak; hetdp.auditing.replay_audit shows it."),
+            )
+        self.kind, self.cells = "numbers", rows.shape[1]
+        return numbers_only
+
+    @staticmethod
+    def _refuse(got: str) -> None:
+        raise InvalidInput("must return the same type and shape in every run", parameter="mechanism", got=got)
+
+
+def _row(value: object) -> list[float] | None:
+    """Return a number or a vector of numbers as a list, anything else as None."""
+    if isinstance(value, np.ndarray):
+        return [float(cell) for cell in value.ravel()] if value.dtype.kind in "biuf" else None
+    if isinstance(value, numbers.Real | np.bool_):
+        return [_float(value)]
+    if isinstance(value, list | tuple) and value and all(isinstance(cell, numbers.Real | np.bool_) for cell in value):
+        return [_float(cell) for cell in value]
+    return None
+
+
+def _float(value: Any) -> float:  # noqa: ANN401  (a real number of any make)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _holds_nan(value: object) -> bool:
+    """Return whether a label is nan or holds one, directly or in a tuple."""
+    if isinstance(value, tuple | frozenset):
+        return any(_holds_nan(part) for part in value)
+    return isinstance(value, complex | float) and value != value  # noqa: PLR0124  (only nan differs from itself)
+
+
+def _hashes(value: Hashable) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
 
 #: A promised loss for all items, one per item, or a dict from item to loss.
 Claims: TypeAlias = float | Sequence[float] | NDArray[np.float64] | Mapping[Hashable, float]

@@ -23,17 +23,11 @@ VIOLATION, INTERRUPTED = 1, 130
 
 @click.command()
 @click.argument("target", required=False, metavar="[FILE.py:FUNCTION]")
-@click.option("--all", "everything", is_flag=True, help="Audit everything the package ships, and the mutants.")
+@click.option("--all", "everything", is_flag=True, help="Audit everything the package ships.")
 @click.option("--quick", is_flag=True, help="The same with small samples.")
-@click.option("--mutants", "mutants_only", is_flag=True, help="Audit the mutants only: every one must be caught.")
 @click.option("--list", "list_only", is_flag=True, help="List what would be audited.")
 @click.option("--claimed", help="Promised epsilon of FUNCTION: a number, or JSON per item ([0.5, 1] or {...}).")
-@click.option(
-    "--adjacent",
-    "--neighbors",
-    "adjacent",
-    help="JSON list of pairs of profiles that differ in one item, or a file with one.",
-)
+@click.option("--adjacent", help="JSON list of pairs of profiles that differ in one item, or a file with one.")
 @click.option("--samples", type=click.IntRange(min=1), help="Runs per side.  [default: from the claim]")
 @click.option("--confidence", type=float, default=0.999, show_default=True, help="Of the audit of FUNCTION.")
 @click.option("--seed", type=click.IntRange(min=0), help="Makes the audit reproducible.  [default: a fresh one]")
@@ -45,7 +39,6 @@ def audit(
     *,
     everything: bool,
     quick: bool,
-    mutants_only: bool,
     list_only: bool,
     output: Path | None,
     plot: Path | None,
@@ -64,14 +57,14 @@ def audit(
         check_writable(output, keep=given)
     if plot is not None:
         check_plot(plot, keep=given, output=output)
-    chosen = everything or quick or mutants_only or list_only
+    chosen = everything or quick or list_only
     if (target is None) == (not chosen):
-        raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick, --mutants and --list.")
+        raise click.UsageError("Give either FILE.py:FUNCTION or one of --all, --quick and --list.")
     if target is not None:
         return _audit_function(target, seed, output, plot, voice, **options)
     if plot is not None:
         raise click.UsageError("--plot must be given with FILE.py:FUNCTION, for the report of one audit.")
-    return _audit_package(seed, output, voice, quick=quick, mutants_only=mutants_only, list_only=list_only)
+    return _audit_package(seed, output, voice, quick=quick, list_only=list_only)
 
 
 def _hand_over(data: dict[str, Any], show: Callable[[], None], output: Path | None, voice: Voice) -> None:
@@ -97,19 +90,20 @@ def _audit_function(
     samples: int | None,
     confidence: float,
 ) -> int:
-    from hetdp.auditing import AuditInterrupted, plan_audit
+    from hetdp import auditing
 
     if claimed is None or adjacent is None:
         raise click.UsageError("--claimed and --adjacent must be given with FILE.py:FUNCTION.")
     function = _load_function(target)
     promise, pairs = _read_json("--claimed", claimed), _read_json("--adjacent", adjacent)
-    plan = plan_audit(function, adjacent=pairs, claimed=promise, samples=samples, confidence=confidence)
-    voice.note(f"Planned: {plan}.")
     code = 0
     try:
-        with voice.progress(plan.subject.name) as advance:
-            report = plan.run(seed, lambda share: advance(share, 1))
-    except AuditInterrupted as interrupted:
+        with voice.progress(target) as advance:
+            report = auditing.audit(
+                function, adjacent=pairs, claimed=promise, samples=samples, confidence=confidence,
+                random_state=seed, progress=lambda share: advance(share, 1),
+            )  # fmt: skip
+    except auditing.AuditInterrupted as interrupted:
         report, code = interrupted.report, INTERRUPTED
     _hand_over(report.to_dict(), lambda: _show_report(report), output, voice)
     if plot is not None and report.rows:
@@ -155,49 +149,46 @@ def _read_json(option: str, text: str) -> Any:  # noqa: ANN401  (JSON is whateve
 
 def _show_report(report: "AuditReport") -> None:
     rows = [
-        (str(row.item), f"{row.claimed:.4g}", f"{row.lower_bound:.4g}", f"{row.samples:,}", row.verdict, row.event)
+        (
+            str(row.item),
+            f"{row.claimed:.4g}",
+            f"{row.lower_bound:.4g}",
+            f"{row.detectable:.4g}",
+            f"{row.samples:,}",
+            row.verdict,
+            row.event,
+        )
         for row in report.rows
     ]
     title = f"{report.subject}: {report.verdict}"
-    print_rows(title, ("item", "claimed", "loss at least", "runs per side", "verdict", "event"), rows)
+    print_rows(title, ("item", "claimed", "loss at least", "would find", "runs per side", "verdict", "event"), rows)
     if len(report.rows) < report.planned_rows:
         click.echo(f"Interrupted after {len(report.rows)} of {report.planned_rows} pairs.")
 
 
-def _audit_package(
-    seed: int | None, output: Path | None, voice: Voice, *, quick: bool, mutants_only: bool, list_only: bool
-) -> int:
+def _audit_package(seed: int | None, output: Path | None, voice: Voice, *, quick: bool, list_only: bool) -> int:
     from hetdp import auditing
-    from hetdp.auditing.registry import planned_cost
 
-    size = "quick" if quick else "full"
-    cases = [] if mutants_only else auditing.battery(size)
-    mutants = auditing.all_mutants()
+    cases = auditing.battery("quick" if quick else "full")
     if list_only:
-        listed = [f"{case.name} ({case.audit})" for case in cases], [mutant.name for mutant in mutants]
-        lines = [*listed[0], *(f"mutant: {name}" for name in listed[1])]
-        _hand_over({"cases": listed[0], "mutants": listed[1]}, lambda: click.echo("\n".join(lines)), output, voice)
+        listed = [f"{case.name} ({case.audit})" for case in cases]
+        _hand_over({"cases": listed}, lambda: click.echo("\n".join(listed)), output, voice)
         return 0
-    voice.note(f"Planned: {planned_cost(len(cases), len(mutants), size=size)}.")
     with voice.progress("audit") as advance:
-        report = auditing.run_battery(cases, mutants, seed=seed, progress=lambda share, what: advance(share, 1, what))
+        report = auditing.run_battery(cases, seed=seed, progress=lambda share, what: advance(share, 1, what))
     _hand_over(report.to_dict(), lambda: _show_battery(report), output, voice)
     if report.done < report.planned:
         voice.note(f"Interrupted after {report.done} of {report.planned}; this is what is known so far.")
         return INTERRUPTED
-    return VIOLATION if report.verdict == "violated" or report.escaped else 0
+    return VIOLATION if report.verdict == "violated" else 0
 
 
 def _show_battery(report: "BatteryReport") -> None:
-    if report.findings:
-        rows = [(finding.subject, finding.audit, _bound(finding), finding.verdict) for finding in report.findings]
-        print_rows("What the package ships", ("subject", "audit", "loss at least", "verdict"), rows)
-        for finding in report.findings:
-            if finding.verdict != "no violation found":
-                click.echo(str(finding))
-    if report.caught_by:
-        mutants = [(name, by or "NOBODY: the audits cannot be relied on") for name, by in report.caught_by.items()]
-        print_rows("Mutants, broken on purpose", ("mutant", "caught by"), mutants)
+    rows = [(finding.subject, finding.audit, _bound(finding), finding.verdict) for finding in report.findings]
+    print_rows("What the package ships", ("subject", "audit", "loss at least", "verdict"), rows)
+    for finding in report.findings:
+        if finding.verdict != "no violation found":
+            click.echo(str(finding))
 
 
 def _bound(finding: "Finding") -> str:

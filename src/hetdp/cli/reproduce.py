@@ -13,7 +13,6 @@ from hetdp.cli.output import Voice, dry_run_option, output_options, print_json, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hetdp.experiments.prepared import DataSet
     from hetdp.experiments.reproduction import Reproduction
     from hetdp.experiments.running import Runner
     from hetdp.experiments.sweep import SweepSettings
@@ -35,23 +34,12 @@ _FOLDER = "hetdp-reproduction"
     help="Which of the paper's data sets it is; once for each --data, in order.",
 )
 @click.option(
-    "--published",
-    type=click.Path(path_type=Path),
-    help="JSON file of published points to draw beside it, in the shape of the paper's.",
-)
-@click.option("--config", type=click.Path(path_type=Path), help="TOML file that describes the sweep.")
-@click.option(
     "--quick",
     is_flag=True,
     help="A small sweep with few runs: less than a minute of a processor; two the first time, which compiles.",
 )
 @click.option("--per", type=click.Choice(["item", "user"]), help="Groups draw weights per item, or once per user.")
-@click.option("--runs", type=click.IntRange(min=1), help="Runs of every configuration.  [default: 10, quick 3]")
-@click.option(
-    "--most-runs",
-    type=click.IntRange(min=1),
-    help="Go on with open verdicts up to so many.  [default: 400; as --runs if that is given, or quick]",
-)
+@click.option("--runs", type=click.IntRange(min=1), help="Runs of every configuration.  [default: 40, quick 3]")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one per core]")
 @click.option("--dask", "address", help="Run on a Dask cluster instead, such as tcp://10.0.0.1:8786.")
 @click.option(
@@ -69,12 +57,9 @@ def reproduce(
     *,
     data: tuple[str, ...],
     papers: tuple[str, ...],
-    published: Path | None,
-    config: Path | None,
     quick: bool,
     per: str | None,
     runs: int | None,
-    most_runs: int | None,
     jobs: int | None,
     address: str | None,
     output: Path,
@@ -82,25 +67,21 @@ def reproduce(
 ) -> None:
     """Run the evaluation of the paper again: its three figures, its conclusions, and what it does not show.
 
-    Writes report.html (one file, no network), figures as SVG and PNG, verdicts.md, numbers.csv and runs.csv. Finished
-    runs are kept in results.sqlite in the same folder: call again to go on after an interruption. What is written is
-    NOT private: recall is measured without noise, for whoever may see the data.
-
-    Verdicts on the paper's conclusions take as many runs as they need, up to --most-runs.
+    Writes report.html (one file, no network; each chart can be saved as SVG or PNG), verdicts.md and numbers.csv.
+    Finished runs are kept in results.sqlite in the same folder: call again to go on after an interruption. What is
+    written is NOT private: recall is measured without noise, for people who may see the data.
 
     Weights in a file of yours are not used: the evaluation draws its own. `hetdp evaluate` uses yours.
     """
     from hetdp.datasets import BUILT_IN
     from hetdp.experiments.prepared import prepare_data
-    from hetdp.experiments.published_figures import read_published
     from hetdp.experiments.reproduction import check_folder, reproduce as run, require_packages
 
-    settings = _settings(data, config, quick=quick, per=per, runs=runs, most_runs=most_runs)
+    settings = _settings(data, quick=quick, per=per, runs=runs)
     if jobs is not None and address is not None:
         raise click.UsageError("--jobs and --dask exclude each other: a cluster has workers of its own.")
     require_packages()
-    points = None if published is None else read_published(published)
-    sets = prepare_data(settings.data, k=settings.k, papers=papers, published=points)
+    sets = prepare_data(settings.data, k=settings.k, papers=papers)
     check_folder(output)
     for one in sets:
         if one.weights is not None:
@@ -108,9 +89,6 @@ def reproduce(
                 f"Weights of {one.name} ({one.weights}) are not used: the evaluation draws its own, as the paper did. "
                 "`hetdp evaluate` uses yours."
             )
-    if voice.dry_run:
-        voice.note(_plan(settings, sets, output))
-        return
     with _runner(address, jobs) as runner, voice.progress("Runs") as progress:
         try:
             found = run(settings, output, data=sets, runner=runner, progress=progress)
@@ -120,51 +98,23 @@ def reproduce(
     _show(found, output, voice, exact=any(one.name not in BUILT_IN for one in sets))
 
 
-def _plan(settings: "SweepSettings", sets: "list[DataSet]", output: Path) -> str:
-    """Return what would be run, what of it is finished already, and which mixes are left out."""
-    from hetdp.core.text import counted, listed
-    from hetdp.experiments.reproduction import RESULTS
-    from hetdp.experiments.results import count_missing
-    from hetdp.experiments.sweep import plan_tasks, sweep_configurations
-
-    tasks = plan_tasks(settings, {one.name: one.fingerprint for one in sets})
-    missing = count_missing(output / RESULTS, tasks)
-    text = (
-        f"--dry-run: would run {counted(len(sweep_configurations(settings)), 'configuration')} "
-        f"{counted(settings.runs, 'time')} on {counted(len(sets), 'data set')}, {counted(len(tasks), 'task')} in all, "
-        f"{missing:,} of them left to do, and write {output}."
-    )
-    if len(settings.looks) > 1:
-        text += f"\nWhat open verdicts need is run up to {counted(settings.looks[-1], 'time')}."
-    if settings.dropped_mixes:
-        mixes = [f"{100 * few:.3g} + {100 * many:.3g} %" for few, many in settings.dropped_mixes]
-        text += f"\nMixes left out, more than everybody (pragmatists + unconcerned): {listed(mixes)}."
-    return text
-
-
 def _settings(
     data: tuple[str, ...],
-    config: Path | None,
     *,
     quick: bool,
     per: str | None,
     runs: int | None,
-    most_runs: int | None,
 ) -> "SweepSettings":
-    from hetdp.experiments.sweep import SweepSettings, read_settings
+    from hetdp.experiments.sweep import SweepSettings
 
-    settings = SweepSettings.quick() if quick else SweepSettings.full()
-    if config is not None:
-        settings = read_settings(config, base=settings)
+    settings = SweepSettings.quick() if quick else SweepSettings()
     changes: dict[str, Any] = {}
     if data:
         changes["data"] = data
     if per is not None:
         changes["per"] = (per,)
     if runs is not None:
-        changes |= {"runs": runs, "most_runs": None}  # so many were asked for
-    if most_runs is not None:
-        changes["most_runs"] = most_runs
+        changes["runs"] = runs
     return dataclasses.replace(settings, **changes)
 
 
@@ -231,9 +181,5 @@ def _show(found: "Reproduction", output: Path, voice: Voice, *, exact: bool) -> 
         print_rows("The paper's conclusions, tested: direction, size, runs", ("conclusion", *evaluation.data), verdicts)
         if extended:
             click.echo("In brackets: the paper does not say this about such data; extended by us.")
-    say = voice.private if exact else voice.note  # how many runs decide depends on what they find
-    say(f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.")
-    voice.note(
-        f"Wrote {output / 'report.html'}, figures, verdicts.md, numbers.csv and runs.csv. They are as private as the "
-        "data."
-    )
+    voice.note(f"{counted(found.computed, 'run')} computed, {found.reused:,} found in {output / 'results.sqlite'}.")
+    voice.note(f"Wrote {output / 'report.html'}, verdicts.md and numbers.csv. They are as private as the data.")

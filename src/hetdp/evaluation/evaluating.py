@@ -149,7 +149,7 @@ class EvaluationPlan:
         for name in self.engines:
             self._neighbors(name).promise(profiles.n_users)  # refuses a score that it does not know
         if not (profiles.popularity > 1).any():
-            raise DataError("an item must be shared by two users to be tested (got no such item)")
+            raise DataError("No item is shared by two users, so nothing can be tested")
 
     def measure(self, profiles: Profiles, progress: Progress | None = None) -> Evaluation:
         """Return what was measured."""
@@ -174,9 +174,8 @@ class EvaluationPlan:
         _, test = split(profiles, share=self.share, random_state=seed)
         if not test.n_pairs:
             raise DataError(
-                f"a share of {self.share:g} of the items that two users share must be at least one item to look for, "
-                f"in every run. Got none in run {run + 1} of {self.runs} instead: the data are too small to be "
-                "evaluated."
+                f"Too few shared items: no item is hidden in run {run + 1} of {self.runs}",
+                hint="Use more data, or a larger share.",
             )
         trains: dict[str | None, Profiles] = {}
         for policy in self.policy or (None,):

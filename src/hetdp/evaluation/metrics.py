@@ -97,17 +97,15 @@ def recall_per_user(
     neighbors = np.asarray(indices)
     if neighbors.ndim != 2 or neighbors.shape[0] != profiles.n_users or neighbors.dtype.kind not in "iu":  # noqa: PLR2004
         raise InvalidInput(
-            f"must be whole numbers, a row for each of the {profiles.n_users} users (got {neighbors.dtype} of "
-            f"shape {neighbors.shape})",
+            f"must be whole numbers, a row for each of the {profiles.n_users} users",
             parameter="indices",
+            got=f"{neighbors.dtype} of shape {neighbors.shape}",
         )
     neighbors = neighbors.astype(np.int64)  # a copy in rows, as the kernel wants it
     if neighbors.size and (neighbors.min() < -1 or neighbors.max() >= profiles.n_users):
-        raise InvalidInput(
-            f"must be -1 or below the number of users ({profiles.n_users}) (got one outside)", parameter="indices"
-        )
+        raise InvalidInput(f"must be -1 or below the number of users ({profiles.n_users})", parameter="indices")
     if (neighbors == np.arange(profiles.n_users)[:, None]).any():
-        raise InvalidInput("must name other users (got a user as their own neighbour)", parameter="indices")
+        raise InvalidInput("must not name a user as their own neighbour", parameter="indices")
     rows, wanted = (profiles.indptr, profiles.indices), (test.indptr, test.indices)
     found = count_found(neighbors, rows, wanted, profiles.n_items)
     shares: NDArray[np.float64] = found / np.maximum(test.sizes, 1)
@@ -237,7 +235,7 @@ def judge_per_user(model: Recommends, profiles: Profiles, test: Profiles, n: int
     wanted = test.owners.astype(np.int64) * test.n_items + test.indices
     given = users.astype(np.int64) * test.n_items + items
     if np.unique(given).size != given.size:
-        raise InvalidInput("must recommend an item to a user at most once (got some item twice)", parameter="model")
+        raise InvalidInput("must recommend an item to a user at most once", parameter="model")
     hit = np.isin(given, wanted, assume_unique=True)
     gains = ndcg_per_user(users[hit], ranks[hit], test.sizes, n)
     return Judged(n, test.sizes, gains, users[hit], items[hit], np.unique(items))
@@ -265,7 +263,7 @@ def _positions(name: str, column: Sized, ids: Ids, *, guessed: bool) -> NDArray[
     known, rank = encoder.finish()
     place = positions(ids, known)
     if (place < 0).any():
-        raise InvalidInput(f"{name} ids must be among those of the profiles (got {(place < 0).sum()} others)")
+        raise InvalidInput(f"recommends {(place < 0).sum()} {name} ids that are not in the profiles", parameter="model")
     return place[rank[codes]]
 
 

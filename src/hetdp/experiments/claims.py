@@ -13,13 +13,11 @@ from hetdp.experiments.measurements import Measurements, Values
 from hetdp.experiments.paper_claims import HARDLY, NO_CHANGE, TIMES
 from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.published_figures import PUBLISHED_MIXES, Published
-from hetdp.experiments.sweep import SweepSettings, group_baseline, paper_configurations
+from hetdp.experiments.sweep import SweepSettings, paper_configurations
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, SliceRule
 
 __all__ = ["Claim", "Mixes", "claims_about"]
 
-#: Groups differ by who is in them, too. What true neighbours give the same people takes that out, and adds noise.
-_CROSS_CHECK = ", over true neighbours of the same people (cross-check)"
 _Used = Sequence[Configuration]
 
 
@@ -59,8 +57,6 @@ class Claim:
         The number in words.
     values
         The number in each run: a difference between two configurations with the same test items and the same noise.
-    needs
-        What has to be run to know it.
     low, high
         Its direction: bounds in each run, or one for all; None if there is none. A bound that is a share of the
         distance between random and true neighbours is as random as that distance, so it is compared within each run.
@@ -70,23 +66,18 @@ class Claim:
         Between which numbers it is as large as published; None if nothing is published.
     mixes
         In how many mixes of people it is so, if the conclusion speaks of that.
-    counts
-        Whether it decides the verdict. A cross-check does not: it is the same number put another way, shown so that a
-        reader sees whether the verdict hangs on how the number was put.
     """
 
     conclusion: str
     data: str
     text: str
     values: Values
-    needs: tuple[Configuration, ...] = ()
     low: Values | float | None = 0.0
     high: Values | float | None = None
     published: float | None = None
     published_holds: bool | None = None
     size: tuple[float, float] | None = None
     mixes: Mixes | None = None
-    counts: bool = True
 
     @property
     def intervals(self) -> int:
@@ -126,7 +117,6 @@ class _Claims:
         key: str,
         text: str,
         values: Values,
-        needs: _Used,
         said: float | None,
         *,
         low: Values | float | None = 0.0,
@@ -141,28 +131,24 @@ class _Claims:
         elif said is not None and low is not None:
             holds = said > 0
         size = None if said is None else as_published(said, gap or 0.0)
-        return Claim(key, self._data, text, values, (*self._ends, *needs), low, high, said, holds, size, mixes)
+        return Claim(key, self._data, text, values, low, high, said, holds, size, mixes)
 
     def _sliced(self, lower: float) -> list[Configuration]:
         return [one for one in self._main if isinstance(one.weights, SliceRule) and one.weights.lower == lower]
 
     def _ranges(self, middle: Values) -> Iterator[Claim]:
-        used = {lower: self._sliced(lower) for lower in (0.0, 0.5, 0.9)}
-        found = {lower: self._measured.average(self._data, some) for lower, some in used.items()}
+        found = {lower: self._measured.average(self._data, self._sliced(lower)) for lower in (0.0, 0.5, 0.9)}
         printed = self._published.by_lower
         zero, half, most = (found[lower] for lower in (0.0, 0.5, 0.9))
         if zero is not None and half is not None:
             said = _difference(printed.get(0.5), printed.get(0.0))
-            yield self._claim("range", "from 0.5 minus from 0", half - zero, [*used[0.5], *used[0.0]], said)
+            yield self._claim("range", "from 0.5 minus from 0", half - zero, said)
             if most is not None:
                 step = _difference(printed.get(0.9), printed.get(0.5))
-                needs = [*used[0.9], *used[0.5], *used[0.0]]
                 larger = (half - zero) - (most - half)
-                yield self._claim(
-                    "range", "the same, minus (from 0.9 minus from 0.5)", larger, needs, _difference(said, step)
-                )
+                yield self._claim("range", "the same, minus (from 0.9 minus from 0.5)", larger, _difference(said, step))
                 # "Not much difference": the paper asks for no sign, but printed a size.
-                yield self._claim("range", "from 0.9 minus from 0.5", most - half, needs, step, low=None)
+                yield self._claim("range", "from 0.9 minus from 0.5", most - half, step, low=None)
         for lower, sign, key in ((0.5, 1, "close"), (0.9, 1, "close"), (0.0, -1, "zero")):
             runs = found[lower]
             if runs is not None:
@@ -171,7 +157,7 @@ class _Claims:
                     said = sign * (printed[lower] - ((self._published.random or 0.0) + self._published.gap / 2))
                 side = "above" if sign > 0 else "below"
                 text = f"from {lower:g}: {side} the middle between random and true neighbours by"
-                yield self._claim(key, text, sign * (runs - middle), used[lower], said)
+                yield self._claim(key, text, sign * (runs - middle), said)
 
     def _slices(self, gap: Values) -> Iterator[Claim]:
         for lower, key, sign in ((0.5, "slices", 1), (0.9, "slices", 1), (0.0, "fall", -1)):
@@ -188,12 +174,11 @@ class _Claims:
             change = _difference(printed.get((lower, many)), printed.get((lower, few)))
             said = None if change is None else sign * change
             text = f"from {lower:g}: {few} to {many} slices{', fall' if sign < 0 else ''}"
-            needs = [rules[few], rules[many]]
             if key == "fall":
-                yield self._claim(key, text, before - after, needs, said)
+                yield self._claim(key, text, before - after, said)
                 continue
             margin = NO_CHANGE * gap
-            yield self._claim(key, text, after - before, needs, said, low=-margin, high=margin, margin=NO_CHANGE)
+            yield self._claim(key, text, after - before, said, low=-margin, high=margin, margin=NO_CHANGE)
 
     def _mixes(self) -> list[Configuration]:
         """Return the published mixes if the sweep has any of them, else all in which every group has members."""
@@ -219,16 +204,7 @@ class _Claims:
             text = f"{better} minus {worse}"
             counted = self._counted(mixes, key, (better, worse), said)
             mean = float(np.mean(said)) if said else None
-            yield self._claim(key, text, above - below, mixes, mean, mixes=counted)
-            best = [self._cost(mixes, group) for group in (better, worse)]
-            if best[0] is not None and best[1] is not None:
-                yield self._cross_check(key, text, best[0] - best[1], mixes)
-
-    def _cross_check(
-        self, key: str, text: str, values: Values, mixes: _Used, *, low: float | None = 0.0, high: Values | None = None
-    ) -> Claim:
-        needs = (*self._ends, *mixes, *self._references(mixes))
-        return Claim(key, self._data, text + _CROSS_CHECK, values, needs, low, high, counts=False)
+            yield self._claim(key, text, above - below, mean, mixes=counted)
 
     def _said(self, mixes: _Used, better: str, worse: str) -> list[float]:
         """Return the difference between two groups by the published points, in the mixes that both have."""
@@ -249,15 +225,6 @@ class _Claims:
         printed = sum(value > 0 for value in said) if len(said) == len(mixes) else None
         return Mixes(ours, printed, len(mixes), needed)
 
-    def _references(self, mixes: _Used) -> list[Configuration]:
-        return [group_baseline(self._settings, _shares(one)) for one in mixes]
-
-    def _cost(self, mixes: _Used, group: str) -> Values | None:
-        """Return the recall of a group over that of the same people with true neighbours, averaged over mixes."""
-        found = self._measured.average(self._data, mixes, group=group)
-        best = self._measured.average(self._data, self._references(mixes), group=group)
-        return None if found is None or best is None else found - best
-
     def _punished(self, gap: Values) -> Iterator[Claim]:
         """Compare the mix with the most fundamentalists with the one with the fewest, with the fewest pragmatists."""
         few_pragmatists = min(self._settings.pragmatists, default=math.nan)
@@ -270,16 +237,13 @@ class _Claims:
         (few, first), (many, last) = found[0], found[-1]
         for group in [GROUPS[2], GROUPS[1]]:
             before, after = (self._measured.runs(self._data, one, group=group) for one in (first, last))
-            costs = [self._cost([one], group) for one in (first, last)]
             if before is None or after is None:
                 continue
             points = self._published.by_groups
             said = _difference(points.get((few_pragmatists, group, few)), points.get((few_pragmatists, group, many)))
             text = f"loss of the {group}, {few:.0%} to {many:.0%} fundamentalists"
-            high, needs = HARDLY * gap, [first, last]
-            yield self._claim("punished", text, before - after, needs, said, low=None, high=high, margin=HARDLY)
-            if costs[0] is not None and costs[1] is not None:
-                yield self._cross_check("punished", text, costs[0] - costs[1], [first, last], low=None, high=high)
+            high = HARDLY * gap
+            yield self._claim("punished", text, before - after, said, low=None, high=high, margin=HARDLY)
 
 
 def as_published(said: float, gap: float) -> tuple[float, float]:

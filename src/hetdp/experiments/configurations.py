@@ -16,13 +16,6 @@ from hetdp.profiles import Profiles
 
 __all__ = ["ENGINES", "SCORES", "WAYS_TO_COMBINE", "Configuration", "Task", "fingerprint"]
 
-#: Raise it when the same task would give other numbers, so that results kept from before are not mixed with new ones.
-EVALUATION = 2
-#: The same for tasks of one kind of weights or one engine only, so that all other results stay good.
-#: sketch 3: lists go by what bits are worth.
-#: practice 3: those left out are no candidates and have random neighbours; before, they took part with weight 0.
-EVALUATION_OF = {"practice": 3, "sketch": 3}
-
 #: Without privacy and without noise: the true neighbours, random ones, the same for everybody.
 REFERENCES = ("baseline", "random", "same")
 ENGINES = (*REFERENCES, *engines.ENGINES)
@@ -125,10 +118,6 @@ class Task:
         """The same for the same task, on every machine and for ever; another for any other task."""
         facts = {
             "hetdp": __version__,
-            "evaluation": max(
-                EVALUATION_OF.get(name, EVALUATION)
-                for name in (self.configuration.weights.kind, self.configuration.engine)
-            ),
             "data": self.data,
             "configuration": self.configuration.facts(),
             "seed": self.seed,

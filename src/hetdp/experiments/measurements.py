@@ -70,16 +70,6 @@ class Measurements:
             collected.setdefault(key, []).append(outcome)
         self._found = {key: _gather(runs) for key, runs in collected.items()}
 
-    def first(self, runs: int) -> "Measurements":
-        """Return the same with the first runs of each configuration only, by seed; what has fewer is left out."""
-        found = Measurements((), {})
-        found._found = {
-            key: {group: values[:runs] for group, values in one.items()}
-            for key, one in self._found.items()
-            if len(one["all"]) >= runs
-        }
-        return found
-
     def runs(
         self, data: str, configuration: Configuration, *, group: str = "all", epsilon: float | None = None
     ) -> Values | None:

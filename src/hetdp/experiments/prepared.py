@@ -1,6 +1,6 @@
 """Get data sets ready for an evaluation, and refuse what cannot be evaluated before anything starts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,9 +46,7 @@ class DataSet:
     weights: str | None = None
 
 
-def prepare_data(
-    names: Sequence[str], *, k: int, papers: Sequence[str] = (), published: Mapping[str, Published] | None = None
-) -> list[DataSet]:
+def prepare_data(names: Sequence[str], *, k: int, papers: Sequence[str] = ()) -> list[DataSet]:
     """Return data sets by the names of built-in ones or by paths of files.
 
     Parameters
@@ -59,13 +57,11 @@ def prepare_data(
         How many neighbours will be looked for.
     papers
         Which of the paper's data sets each of them is, in order; nothing if no file is one.
-    published
-        Points by data set: its name in figures, or the paper's. They take the place of the paper's.
     """
     if papers and len(papers) != len(names):
         raise DataError(
-            f"--as must say of each data set which of the paper's it is: {counted(len(names), 'time')}, in "
-            "the order of --data",
+            f"must be given once for each data set, in the same order: {counted(len(names), 'time')}",
+            parameter="papers",
             got=len(papers),
         )
     found: list[DataSet] = []
@@ -76,7 +72,7 @@ def prepare_data(
             path = Path(name)
             if not path.exists():
                 listed = ", ".join(BUILT_IN)
-                raise DataError(f"--data must be a file, or one of {listed}", got=name)
+                raise DataError(f"must be a file, or one of {listed}", parameter="data", got=name)
             with open_pairs(path) as pairs:
                 profiles, label, weights = Profiles.from_rows(*pairs.read()), _label(path), pairs.weights
         check_profiles(label, profiles, k=k)
@@ -85,34 +81,23 @@ def prepare_data(
         while label in {other.name for other in found} or (label in BUILT_IN and not built_in):
             label += "'"
         paper = declared or (PUBLISHED_SETS[name] if built_in else None)
-        points = (published or {}).get(label) or (published or {}).get(paper or "") or published_for(paper)
-        found.append(DataSet(label, profiles, fingerprint(profiles), paper, points, weights))
+        found.append(DataSet(label, profiles, fingerprint(profiles), paper, published_for(paper), weights))
     if len({one.fingerprint for one in found}) < len(found):
-        raise DataError("--data must name different data sets (got two with the same users and items)")
-    known = {name for one in found for name in (one.name, one.paper)}
-    strange = [name for name in published or {} if name not in known]
-    if strange:
-        names_here = ", ".join(sorted(filter(None, known)))
-        raise DataError(
-            f"--published must hold points of the data sets that are evaluated ({names_here}) (got points of "
-            f"{strange[0]!r})"
-        )
+        raise DataError("must name different data sets; two have the same users and items", parameter="data")
     return found
 
 
 def check_profiles(name: str, profiles: Profiles, *, k: int) -> None:
     """Refuse profiles that have nothing to evaluate."""
     if profiles.n_users < 2:  # noqa: PLR2004  (a user and a neighbour)
-        raise DataError("must have at least 2 users to find neighbours among", parameter=name, got=profiles.n_users)
+        raise DataError(f"{name} must have at least 2 users to find neighbours among, not {profiles.n_users}")
     if profiles.n_users <= k:
-        raise DataError(
-            f"must have more users than neighbours are looked for (k = {k})", parameter=name, got=profiles.n_users
-        )
+        raise DataError(f"{name} must have more than {k} users to find {k} neighbours, not {profiles.n_users}")
     if not (profiles.popularity > 1).any():
-        raise DataError("must have an item that two users have, or nothing can be tested", parameter=name)
+        raise DataError(f"{name} must have an item that two users have, or nothing can be tested")
     sizes = profiles.sizes
     if (sizes == sizes[0]).all() and (profiles.popularity[profiles.indices] == profiles.n_users).all():
-        raise DataError(f"must have users who differ (got {profiles.n_users} identical profiles)", parameter=name)
+        raise DataError(f"{name} must have users who differ, not {profiles.n_users} identical profiles")
 
 
 def _label(path: Path) -> str:

@@ -1,28 +1,145 @@
-"""Run the tasks of a sweep that are not finished yet: in this process, on several cores, or on a Dask cluster."""
+"""Run the tasks of a sweep that are not finished yet, here or on a Dask cluster, and keep the results on disk."""
 
 import contextlib
+import json
 import os
 import signal
+import sqlite3
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 from hetdp.core.cluster import connect_dask
+from hetdp.core.errors import DataError
+from hetdp.core.sqlite import Format, WrongFormat, connect, transaction
 from hetdp.experiments.configurations import Task
-from hetdp.experiments.evaluation import Outcome, run_tasks
-from hetdp.experiments.results import ResultsStore
+from hetdp.experiments.evaluation import Outcome, Point, run_tasks
 from hetdp.neighbors.engines.base import Progress
 from hetdp.profiles import Profiles
 
-__all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "Runner", "run_sweep"]
+__all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "ResultsStore", "Runner", "run_sweep"]
 
 #: Tasks handed over at a time: about a second of work on a few hundred users.
 _TASKS_PER_BATCH = 8
 _PARENT_SEEN_EVERY_S = 0.5
 #: With more users than this a task is worth handing over alone.
 _MANY_USERS = 2_000
+
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS outcomes (
+    task TEXT PRIMARY KEY,
+    data TEXT NOT NULL,
+    configuration TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    points TEXT NOT NULL,
+    seconds REAL NOT NULL
+) WITHOUT ROWID
+"""
+#: "hdpr" in the header of the file.
+_FORMAT = Format("a file of results", 1, _SCHEMA, application_id=0x68647072)
+
+
+class ResultsStore:
+    """A SQLite file of finished tasks, written by one process at a time and never damaged by a kill.
+
+    Parameters
+    ----------
+    path
+        The file; made if missing.
+
+    Privacy
+    -------
+    Holds evaluations without noise, so it is as private as the data they were made from.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.parent.is_dir():
+            raise DataError(f"Folder not found: {path.parent}")
+        with contextlib.suppress(OSError):  # SQLite says better what is wrong
+            path.touch()
+            path.chmod(0o600)
+        try:
+            self._connection = connect(path)
+            try:
+                self._open()
+            except BaseException:
+                self._connection.close()
+                raise
+        except sqlite3.Error as error:
+            raise DataError(f"{path} cannot be used as a file of results ({error})") from error
+        except WrongFormat as error:
+            raise DataError(f"{path} is not a file of results: it {error}") from error
+
+    def _open(self) -> None:
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables:
+            _FORMAT.version_of(self._connection)
+        else:
+            _FORMAT.create(self._connection)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        (count,) = self._connection.execute("SELECT count(*) FROM outcomes").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Keep outcomes: all of them or, after a kill, none of them."""
+        rows = [
+            (
+                outcome.task.name,
+                outcome.task.data,
+                json.dumps(outcome.task.configuration.facts()),
+                outcome.task.seed,
+                json.dumps([_pack(point) for point in outcome.points]),
+                outcome.seconds,
+            )
+            for outcome in outcomes
+        ]
+        try:
+            with transaction(self._connection, durable=False) as connection:
+                connection.executemany("INSERT OR IGNORE INTO outcomes VALUES (?, ?, ?, ?, ?, ?)", rows)
+        except sqlite3.Error as error:
+            raise DataError(f"{self.path} could not be written ({error})") from error
+
+    def missing(self, tasks: Iterable[Task]) -> list[Task]:
+        """Return the tasks that are not finished yet."""
+        known = {name for (name,) in self._connection.execute("SELECT task FROM outcomes")}
+        return [task for task in tasks if task.name not in known]
+
+    def outcomes(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """Yield the outcomes of finished tasks, in the order of the tasks."""
+        known = {
+            name: (points, seconds)
+            for name, points, seconds in self._connection.execute("SELECT task, points, seconds FROM outcomes")
+        }
+        for task in tasks:
+            found = known.get(task.name)
+            if found is not None:
+                yield Outcome(task, tuple(_unpack(point) for point in json.loads(found[0])), found[1])
+
+
+def _pack(point: Point) -> dict[str, object]:
+    return {"epsilon": point.epsilon, "recall": dict(point.recall), "met": [point.met_mean, point.met_max]}
+
+
+def _unpack(point: dict[str, Any]) -> Point:
+    met_mean, met_max = point["met"]
+    return Point(point["epsilon"], point["recall"], met_mean, met_max)
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,22 @@
 """What a sweep covers: its settings, from a TOML file perhaps, the configurations they stand for, and its tasks."""
 
-import dataclasses
-import difflib
 import itertools
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from hetdp.core.checks import finite, one_of, positive, whole
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import InvalidInput
 from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import SCORES, WAYS_TO_COMBINE, Configuration, Task
 from hetdp.experiments.weight_rules import GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule, WeightRule
 
 __all__ = [
     "SweepSettings",
-    "group_baseline",
     "overlap_baseline",
     "paper_configurations",
     "plan_tasks",
-    "read_settings",
     "sweep_configurations",
-    "tasks_of",
 ]
 
 _POLL = (0.34, 0.43, 0.23)
@@ -41,9 +34,6 @@ class SweepSettings:
         Names of built-in data sets, or files.
     runs, seed
         Runs of each configuration, with the seeds `seed`, `seed + 1`, ...
-    most_runs
-        What a verdict needs is run again until the verdict is decided, up to this many runs; None for no more than
-        `runs`.
     k, cycles
         Neighbours per user, and cycles of gossip.
     epsilons
@@ -65,8 +55,7 @@ class SweepSettings:
     """
 
     data: tuple[str, ...] = tuple(BUILT_IN)
-    runs: int = 10
-    most_runs: int | None = None
+    runs: int = 40
     seed: int = 0
     k: int = 10
     cycles: int = 20
@@ -85,8 +74,6 @@ class SweepSettings:
     def __post_init__(self) -> None:
         for name, minimum in (("runs", 1), ("seed", 0), ("k", 1), ("cycles", 1)):
             whole(name, getattr(self, name), minimum=minimum)
-        if self.most_runs is not None:
-            whole("most_runs (runs until a verdict is decided)", self.most_runs, minimum=self.runs)
         self._check_lists()
         self._check_shares()
         one_of("score", self.score, SCORES)
@@ -119,11 +106,6 @@ class SweepSettings:
             )
 
     @classmethod
-    def full(cls) -> Self:
-        """Return the whole evaluation: ten runs for every figure, up to 400 for every verdict."""
-        return cls(most_runs=400)
-
-    @classmethod
     def quick(cls) -> Self:
         """Return a small sweep that still draws every figure, in less than a minute of one processor once compiled."""
         return cls(
@@ -135,20 +117,6 @@ class SweepSettings:
             per=("item",),
             engine_epsilons=(0.01, 0.1, 1.0, 3.0, 10.0),
         )
-
-    @property
-    def looks(self) -> tuple[int, ...]:
-        """After how many runs verdicts are looked at: twice as many each time, up to the most.
-
-        Examples
-        --------
-        >>> SweepSettings.full().looks, SweepSettings(runs=3).looks
-        ((10, 20, 40, 80, 160, 320, 400), (3,))
-        """
-        most, looks = self.most_runs or self.runs, [self.runs]
-        while looks[-1] < most:
-            looks.append(min(most, 2 * looks[-1]))
-        return tuple(looks)
 
     @property
     def group_mixes(self) -> tuple[tuple[float, float, float], ...]:
@@ -168,54 +136,6 @@ class SweepSettings:
     @property
     def _combinations(self) -> list[tuple[float, float]]:
         return list(itertools.product(self.pragmatists, self.unconcerned))
-
-
-def read_settings(path: Path, *, base: SweepSettings | None = None) -> SweepSettings:
-    """Return the sweep that a TOML file describes; what it leaves out is as in `base`."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError("--config must be a file that can be read", got=str(path)) from error
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"--config must be a TOML file. Got {str(path)!r} instead: {error}.") from error
-    known = {field.name: getattr(base or SweepSettings(), field.name) for field in dataclasses.fields(SweepSettings)}
-    for name in found:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
-            listed = ", ".join(known)
-            raise DataError(
-                f"{path.name} must hold known keys only. Got {name!r} instead; did you mean {near!r}? Keys: {listed}."
-            )
-    if "runs" in found and "most_runs" not in found:
-        known["most_runs"] = None  # so many were asked for
-    try:
-        return SweepSettings(**{**known, **{name: _cast(name, value, known[name]) for name, value in found.items()}})
-    except DataError:
-        raise
-    except InvalidInput as error:
-        raise DataError(f"In {path.name}: {error}") from error
-
-
-def _cast(name: str, value: Any, like: Any) -> Any:  # noqa: ANN401  (whatever a file may hold)
-    """Return a value from a file in the shape of the value it replaces, or say what is expected."""
-    if isinstance(like, bool):
-        if isinstance(value, bool):
-            return value
-        raise InvalidInput("must be true or false", parameter=name, got=value)
-    if isinstance(like, str):
-        if isinstance(value, str):
-            return value
-        raise InvalidInput("must be a text", parameter=name, got=value)
-    if not isinstance(like, tuple):
-        return value
-    values = value if isinstance(value, list) else [value]
-    if name == "mixes":
-        return tuple(tuple(mix) if isinstance(mix, list) else mix for mix in values)
-    kind = str if name in ("data", "per") else (int if name == "slices" else (int, float))
-    if any(isinstance(part, bool) or not isinstance(part, kind) for part in values):
-        what = {"data": "texts", "per": "texts", "slices": "whole numbers"}.get(name, "numbers")
-        raise InvalidInput(f"must be a list of {what}", parameter=name, got=value)
-    return tuple(values if kind in (str, int) else map(float, values))
 
 
 def _check_mix(mix: object) -> None:
@@ -240,27 +160,7 @@ def paper_configurations(settings: SweepSettings) -> tuple[Configuration, ...]:
     rules.append(SameRule(1.0))
     rules += [GroupRule(*mix, per=per) for per in settings.per for mix in settings.group_mixes]  # type: ignore[arg-type]
     ends = [Configuration(engine=engine, k=settings.k) for engine in ("baseline", "random", "same")]
-    # What true neighbours give the people of each group: groups differ by who is in them, too.
-    ends += [group_baseline(settings, mix) for mix in settings.group_mixes]
     return (*ends, *(_gossip(settings, rule) for rule in rules))
-
-
-def tasks_of(
-    configurations: Mapping[str, Iterable[Configuration]], data: Mapping[str, str], seeds: Iterable[int]
-) -> list[Task]:
-    """Return the tasks of some configurations by data set, run by run."""
-    return [
-        Task(data[name], configuration, seed)
-        for seed in seeds
-        for name, some in configurations.items()
-        for configuration in some
-    ]
-
-
-def group_baseline(settings: SweepSettings, mix: tuple[float, float, float]) -> Configuration:
-    """Return the configuration that measures the recall of true neighbours for each group of a mix."""
-    rule = GroupRule(*mix, per=settings.per[0])  # type: ignore[arg-type]
-    return Configuration(engine="baseline", weights=rule, k=settings.k)
 
 
 def overlap_baseline(settings: SweepSettings) -> Configuration:
@@ -270,9 +170,12 @@ def overlap_baseline(settings: SweepSettings) -> Configuration:
 
 def plan_tasks(settings: SweepSettings, data: Mapping[str, str]) -> list[Task]:
     """Return the tasks of a sweep, run by run, so that an interrupted sweep has seen all configurations."""
-    configurations = sweep_configurations(settings)
-    seeds = range(settings.seed, settings.seed + settings.runs)
-    return tasks_of(dict.fromkeys(data, configurations), data, seeds)
+    return [
+        Task(data[name], configuration, seed)
+        for seed in range(settings.seed, settings.seed + settings.runs)
+        for name in data
+        for configuration in sweep_configurations(settings)
+    ]
 
 
 def _gossip(settings: SweepSettings, rule: WeightRule, *, score: str = "", combine: str = "") -> Configuration:

@@ -1,27 +1,23 @@
-"""The paper's conclusions put to the test: each number with an interval that allows for looking again, then a word.
+"""The paper's conclusions, tested: each number has an interval, and the intervals of the whole table hold together.
 
-Runs go on until every number is decided, or until a stated most. Whoever looks at an interval several times, and stops
-when they like what they see, is wrong more often than each interval says. Here, the looks are fixed beforehand (`looks`
-of the settings), and the chance to be wrong is divided among all intervals and all looks: by the union bound, all that
-are ever looked at hold together with 95 %, whenever one stops.
+The chance to be wrong is divided among all intervals of the table (union bound): all of them hold together with 95 %.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.experiments.claims import Claim, claims_about
-from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.measurements import MeanOverRuns, Measurements, mean_over_runs
 from hetdp.experiments.paper_claims import CONCLUSIONS, Conclusion
 from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings
 
-__all__ = ["DIRECTIONS", "ERROR_RATE", "SIZES", "Check", "Verdict", "judge_claims", "unsettled"]
+__all__ = ["DIRECTIONS", "ERROR_RATE", "SIZES", "Check", "Verdict", "judge_claims"]
 
-#: The chance that any interval of the whole table misses its true value at any look, if runs are about normal.
+#: The chance that any interval of the whole table misses its true value, if runs are about normal.
 ERROR_RATE = 0.05
 #: Every word a verdict on a direction can be.
 DIRECTIONS = ("confirmed", "in part", "open", "refuted", "not tested")
@@ -52,11 +48,6 @@ class Check:
     found: MeanOverRuns
     outcome: str
     size: str
-
-    @property
-    def settled(self) -> bool:
-        """Whether more runs would decide nothing more."""
-        return "open" not in (self.outcome, self.size)
 
     @property
     def published(self) -> str:
@@ -90,7 +81,7 @@ class Verdict:
 
         If others hold, it is so in part.
         """
-        found = {check.outcome for check in self.deciding} - {"shown"}
+        found = {check.outcome for check in self.checks} - {"shown"}
         if "fails" in found:
             return "in part" if found & {"holds", "in part"} else "refuted"
         if found <= {"not tested"}:
@@ -102,7 +93,7 @@ class Verdict:
     @property
     def size(self) -> str:
         """The sizes in a word: one that is not as published decides, unless others are."""
-        found = {check.size for check in self.deciding} - {""}
+        found = {check.size for check in self.checks} - {""}
         if len(found) <= 1:
             return next(iter(found), "")
         differing = found & {"smaller", "larger", "opposite"}
@@ -112,62 +103,28 @@ class Verdict:
 
     @property
     def runs(self) -> int:
-        """How many runs were needed, or used without an answer."""
-        return max((check.found.runs for check in self.deciding), default=0)
-
-    @property
-    def deciding(self) -> tuple[Check, ...]:
-        """Its claims without cross-checks."""
-        return tuple(check for check in self.checks if check.claim.counts)
+        """The number of runs."""
+        return max((check.found.runs for check in self.checks), default=0)
 
 
 def judge_claims(measured: Measurements, settings: SweepSettings, data: Sequence[DataSet]) -> list[Verdict]:
-    """Return a verdict for every conclusion and data set that was measured, each with as many runs as it needed."""
-    first = [claim for one in data for claim in claims_about(measured.first(settings.looks[0]), settings, one)]
-    intervals = sum(claim.intervals for claim in first) * len(settings.looks)
-    confidence = 1.0 - ERROR_RATE / max(1, intervals)
-    checks: dict[tuple[str, str, str], Check] = {}
-    for look in settings.looks:
-        seen = measured.first(look)
-        for claim in (claim for one in data for claim in claims_about(seen, settings, one)):
-            key = (claim.conclusion, claim.data, claim.text)
-            before = checks.get(key)
-            if before is None or not before.settled or not claim.counts:
-                checks[key] = _check(claim, confidence, before)
+    """Return a verdict for every conclusion and data set that was measured."""
+    claims = [claim for one in data for claim in claims_about(measured, settings, one)]
+    confidence = 1.0 - ERROR_RATE / max(1, sum(claim.intervals for claim in claims))
     verdicts = []
     for conclusion in CONCLUSIONS:
         for one in data:
-            mine = tuple(found for key, found in checks.items() if key[:2] == (conclusion.key, one.name))
+            mine = [claim for claim in claims if (claim.conclusion, claim.data) == (conclusion.key, one.name)]
             if mine:
-                verdicts.append(Verdict(conclusion, one.name, one.paper not in conclusion.about, mine, confidence))
+                checks = tuple(_check(claim, confidence) for claim in mine)
+                verdicts.append(Verdict(conclusion, one.name, one.paper not in conclusion.about, checks, confidence))
     return verdicts
 
 
-def unsettled(verdicts: Iterable[Verdict]) -> dict[str, set[Configuration]]:
-    """Return what has to be run again to decide what is open, by data set; cross-checks go with what they check."""
-    needed: dict[str, set[Configuration]] = {}
-    for verdict in verdicts:
-        if not all(check.settled for check in verdict.deciding):
-            for check in verdict.checks:
-                if not check.settled:
-                    needed.setdefault(verdict.data, set()).update(check.claim.needs)
-    return needed
-
-
-def _check(claim: Claim, confidence: float, before: Check | None) -> Check:
-    """Return what became of a claim; what was decided at an earlier look stays decided."""
+def _check(claim: Claim, confidence: float) -> Check:
+    """Return what became of a claim."""
     found = mean_over_runs(claim.values, confidence=confidence)
-    now = Check(claim, found, _direction(claim, confidence), _size(claim, found))
-    if before is None:
-        return now
-    held = {before.outcome, now.outcome} & {"holds", "in part"} and before.outcome != "fails"
-    if held:  # on average; mixes are counted anew
-        return replace(now, outcome=_in_enough(claim), size=_first((before.size, now.size)))
-    return replace(now, outcome=_first((before.outcome, now.outcome)), size=_first((before.size, now.size)))
-
-
-def _first(words: Collection[str]) -> str:
-    return next((word for word in words if word != "open"), "open")
+    return Check(claim, found, _direction(claim, confidence), _size(claim, found))
 
 
 def _direction(claim: Claim, confidence: float) -> str:

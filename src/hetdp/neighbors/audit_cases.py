@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.subjects import Pair
 from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.mechanisms.examples import WEIGHTS
@@ -194,8 +194,8 @@ def _sketch(random_state: RandomState, *, names: str = "given") -> list[Reached]
         np.put_along_axis(shown, indices.astype(np.int64), scored > (scored[:, :1] + scored[:, -1:]) / 2, axis=1)
         rare_ones += [shown[:, :_SKETCHED][~np.eye(_SKETCHED, dtype=np.bool_)], ~shown[:, strict].ravel()]
         relaxed_ones.append(shown[:, relaxed].ravel())
-    # Private names spend their share, bits have the rest.
-    epsilon = model.guarantee_.amount * float(1 - NAMES_SHARE if names == "private" else 1)
+    share = 1 - (float(NAMES_SHARE) if names == "private" else 0.0)
+    epsilon = model.guarantee_.amount * share  # names take their part, bits have the rest
     rare = 1 / (1 + math.exp(epsilon))
     chance = rare * math.exp(epsilon * _PART)
     return [
@@ -212,7 +212,7 @@ def _names(random_state: RandomState) -> list[Reached]:
         users = (np.tile(np.arange(owners), _NAMED) + items) % n_users
         profiles = Profiles.from_pairs(users, items, np.ones(items.size), user_ids=np.arange(n_users))
         model = PrivateNeighbors(1, epsilon=10, engine="sketch", delta=_DELTA, random_state=random_state).fit(profiles)
-        level = float(NAMES_SHARE) * model.guarantee_.amount
+        level = model.guarantee_.amount * float(NAMES_SHARE)
         found = np.zeros(_NAMED, dtype=np.bool_)
         found[model.item_ids_.astype(np.int64)] = True
         bound = math.log((math.expm1(level) / model.guarantee_.delta + 2) / 2)
@@ -365,22 +365,27 @@ def audit_cases(size: str) -> list[Case]:
     """Return the cases of `PrivateNeighbors` and its engines."""
     cases = []
     for name, subject in SUBJECTS.items():
-        told = {"adjacent": without((0, 1, 2, 3)), "claimed": WEIGHTS, "delta": _DELTAS.get(name, 0.0)}
         cases += [
-            statistical_case(name, subject, samples=_SAMPLES[size], **told),
+            statistical_case(
+                name,
+                subject,
+                adjacent=without((0, 1, 2, 3)),
+                claimed=WEIGHTS,
+                delta=_DELTAS.get(name, 0.0),
+                samples=_SAMPLES[size],
+            ),
             # The item of weight 0 must leave every bit as it was.
             replay_case(name, subject, adjacent=without([1]), limits={1: 0.0}),
         ]
     doors = [scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()]
     if size == "quick":
         return [*cases, doors[0]]
-    return [*cases, *doors] + [
-        statistical_case(
-            f"PrivateNeighbors.kneighbors, {engine}",
-            partial(_seen, engine=engine),
-            adjacent=without((0, 1, 3) if engine == "exact" else (1, 3)),
-            claimed=WEIGHTS,
-            samples=_PUBLIC_SAMPLES[engine],
-        )
-        for engine in ENGINES
-    ]
+    cases += doors
+    for engine in ENGINES:
+        name, subject = f"PrivateNeighbors.kneighbors, {engine}", partial(_seen, engine=engine)
+        pairs = without((0, 1, 3) if engine == "exact" else (1, 3))
+        cases += [
+            replay_case(name, subject, adjacent=without([1]), limits={1: 0.0}),
+            statistical_case(name, subject, adjacent=pairs, claimed=WEIGHTS, samples=_PUBLIC_SAMPLES[engine]),
+        ]
+    return cases

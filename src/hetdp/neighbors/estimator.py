@@ -291,7 +291,7 @@ class PrivateNeighbors(Estimator):
         self._require_fit()
         known, hidden = split(self._asking(X), protocol="each", share=HIDDEN_SHARE)
         if not hidden.n_pairs:
-            raise InvalidInput("X must have people with at least 2 items, one of them to hide")
+            raise InvalidInput("must have people with at least 2 items, one of them to hide", parameter="X")
         if self.ledger is None and not self.simulated_:
             self._warn_uncounted()
         _, neighbors = self.kneighbors(known)
@@ -425,9 +425,7 @@ class PrivateNeighbors(Estimator):
         whole("cycles", self.cycles, minimum=1)
         epsilon = fraction("epsilon", self.epsilon)
         if self.tuned_for is not None and engine is not SKETCH:
-            raise InvalidInput(
-                f"must be None unless engine='sketch' (got it with {self.engine!r})", parameter="tuned_for"
-            )
+            raise InvalidInput("can only be used with engine='sketch'", parameter="tuned_for", got=self.tuned_for)
         return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), epsilon
 
     @property

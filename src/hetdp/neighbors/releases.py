@@ -176,7 +176,8 @@ class Releases:
         """Return the lists of new recipients; those who were served before get the same list again."""
         if not self.engine.newcomers:
             raise InvalidInput(
-                "X must be None with engine='gossip', where only members take part (got recipients)",
+                "must be None with engine='gossip', where only members take part",
+                parameter="X",
                 hint="Use engine='exact' or 'sketch'.",
             )
         if not asking.n_users:

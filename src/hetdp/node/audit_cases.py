@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.dials import FULL_DIAL, draw_bits
@@ -150,6 +150,7 @@ def audit_cases(size: str) -> list[Case]:
     return [
         *cases,
         *(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()),
+        replay_case("node, publication", seen, adjacent=pairs([1]), limits={1: 0.0}),
         statistical_case("node, publication", seen, adjacent=pairs([1, 3, 4]), claimed=claims, samples=30_000),
         statistical_case("node, one item of a group", seen_of_a_group, adjacent=last, claimed=of_group, samples=30_000),
     ]

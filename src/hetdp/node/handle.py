@@ -44,8 +44,8 @@ _NOT_PAUSED = "The node is already {mode}: it draws no sketch."
 _NOT_RESUMED = "The node is {mode}, not paused."
 _COPY_MAY_RUN = (
     "The node is {mode}: it has met its own key elsewhere, so a copy of it runs. Both spend, and neither knows of the "
-    "other. Stop the copy for good, then give --copy-is-gone. If you know of no copy, somebody has your key: make a new "
-    "node with `hetdp node init`, and `hetdp node move --to` it."
+    "other. Stop the copy for good, then give --copy-is-gone. If you know of no copy, somebody has your key: make a "
+    "new node with `hetdp node init`, and `hetdp node move --to` it."
 )
 EVERYBODY = "everybody together, whatever else they know"
 

@@ -19,20 +19,19 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.neighbors.audit_cases import EPSILON, ITEMS, WEIGHTS, having, without
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import code_profiles
-from hetdp.recommender.dials import PersonDials
 from hetdp.recommender.estimator import PrivateRecommender
-from hetdp.recommender.evidence import Evidence
 from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
-from hetdp.recommender.parts import Part
+from hetdp.recommender.model import Evidence
+from hetdp.recommender.parts import Part, PersonDials
 from hetdp.sketching.law import chance_of_one, contrast
 
 __all__ = ["FRONT_DOORS", "UNITS", "audit_cases", "everything", "head_of_counts", "sides", "telling_pairs"]
@@ -207,7 +206,7 @@ def everything(
     size: int,
     random_state: RandomState,
     *,
-    catalogue: str = "private",
+    catalogue: Sequence[int] | str = range(ITEMS),
     listed_by_others: bool = False,
 ) -> Floats:
     """Return all that comes of a small crowd: counts, head and evidence, and what is recommended to others."""

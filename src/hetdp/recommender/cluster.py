@@ -54,7 +54,7 @@ class ClusterParts(Parts):
         timeout_s: float = 5.0,
     ) -> None:
         if any(isinstance(file, Profiles) for file in files):
-            raise InvalidInput("must be files, for a cluster (got profiles)", parameter="parts")
+            raise InvalidInput("must be names of files, for a cluster", parameter="parts")
         super().__init__([os.path.abspath(file) for file in files], read)  # noqa: PTH100  (links stay as they are)
         self._client = connect_dask(address, timeout_s=timeout_s)
 

@@ -14,14 +14,11 @@ from hetdp.core.randomness import Stream
 from hetdp.profiles import Profiles
 from hetdp.profiles.ids import Ids, as_ids, positions
 from hetdp.profiles.steps import code_profiles
-from hetdp.recommender.dials import PersonDials
-from hetdp.recommender.evidence import Learning
+from hetdp.recommender.file import PublishedModel
 from hetdp.recommender.model import learn
 from hetdp.recommender.names import choose_names
-from hetdp.recommender.parts import Part, Participants, Parts, keys_of, on_items
-from hetdp.recommender.promise import promise
-from hetdp.recommender.published import PublishedModel
-from hetdp.recommender.settings import ModelSettings
+from hetdp.recommender.parts import Learning, Part, Participants, Parts, PersonDials, keys_of, on_items
+from hetdp.recommender.settings import ModelSettings, promise
 from hetdp.recommender.sketched import SketchLearning, bit_spread
 
 __all__ = ["Crowd", "expected_noise"]
@@ -105,7 +102,7 @@ class Crowd:
         self._pass(parts, dials, self._head, self._people)
         if self._counted is not None and not self._counted.are(self._people):
             raise DataError(
-                "the parts must hold the same people whenever they are read (got others the second time)",
+                "The files hold other people than when they were first read",
                 hint="Wait until nobody writes to the files, and learn again.",
             )
         self._counted = None  # whoever comes from now on was not there to be counted
@@ -129,7 +126,7 @@ class Crowd:
         Made when it is first asked for, once, whoever asks: noise that is drawn twice for the same sums is paid twice.
         """
         if not self.n_people and self.settings.unit == "item":  # whole people are protected even from being counted
-            raise InvalidInput("a model must be learned from at least one person (got nobody)")
+            raise InvalidInput("A model must be learned from at least one person")
         with self._fork_guard.alone():
             if self._published is None:
                 self._fork_guard.require()
@@ -154,9 +151,7 @@ class Crowd:
     def _given_head(self, head: object) -> NDArray[np.int32]:
         wanted = positions(self.item_ids, as_ids("head", head))
         if (wanted < 0).any():
-            raise InvalidInput(
-                f"must be items of the catalogue (got {int((wanted < 0).sum())} that are not)", parameter="head"
-            )
+            raise InvalidInput(f"must be items of the catalogue; {int((wanted < 0).sum())} are not", parameter="head")
         if not 0 < wanted.size <= self.settings.n_head:
             raise InvalidInput(f"must be 1 to {self.settings.n_head} items (n_head)", parameter="head", got=wanted.size)
         return np.sort(wanted)

@@ -23,15 +23,12 @@ from hetdp.profiles.matrix import asking_profiles, given_profiles
 from hetdp.profiles.reading import SparseRows
 from hetdp.profiles.steps import holdings
 from hetdp.recommender.crowd import Crowd, expected_noise
-from hetdp.recommender.dials import PersonDials
-from hetdp.recommender.file import load, save
+from hetdp.recommender.file import PublishedModel, load, save
 from hetdp.recommender.lists import best_items, contributions, ndcg_per_user, places_hit
 from hetdp.recommender.model import visible_taste
 from hetdp.recommender.names import people_to_be_named
-from hetdp.recommender.parts import Parts
-from hetdp.recommender.promise import promise
-from hetdp.recommender.published import PublishedModel
-from hetdp.recommender.settings import ModelSettings
+from hetdp.recommender.parts import Parts, PersonDials
+from hetdp.recommender.settings import ModelSettings, promise
 
 __all__ = ["PrivateRecommender"]
 
@@ -197,7 +194,9 @@ class PrivateRecommender(Estimator):
         dials = self._dials(parts, user_weights)
         if self._crowd is None:
             if self.__sklearn_is_fitted__():
-                raise InvalidInput("X must come to the object that began the crowd (got a copy or a loaded model)")
+                raise InvalidInput(
+                    "A copy or a loaded model cannot learn more", hint="Use the object that began the crowd."
+                )
             settings = self._settings()
             given = self._given_items(parts, by_position=by_position)
             if given is None or (given.size > settings.n_head and self.head is None):
@@ -230,13 +229,12 @@ class PrivateRecommender(Estimator):
             return None
         if self.unit != "user":
             raise InvalidInput(
-                "user_weights must come with unit='user'. Got some with unit='item' instead, where each item has a "
-                "weight of its own."
+                "can only be used with unit='user'", parameter="user_weights", hint="Items have weights of their own."
             )
         if isinstance(given, Mapping):
             return PersonDials(as_ids("user", list(given)), list(given.values()))
         if len(parts) != 1:
-            raise InvalidInput("must be a mapping where the data come in parts (got a list)", parameter="user_weights")
+            raise InvalidInput("must be a mapping where the data come in parts", parameter="user_weights")
         return PersonDials(next(iter(parts)).user_ids, given)
 
     def _begin(self, parts: Parts, given: Ids | None, dials: PersonDials | None, *, by_position: bool) -> Crowd:
@@ -396,7 +394,7 @@ class PrivateRecommender(Estimator):
         public = self._public
         known, hidden = split(self._rows(X), protocol="each", share=HIDDEN_SHARE)
         if not hidden.n_pairs:
-            raise InvalidInput("X must have people with at least 2 items, one of them to hide")
+            raise InvalidInput("must have people with at least 2 items, one of them to hide", parameter="X")
         if self.ledger is None and self._crowd is not None and not self.simulated_:
             self._warn_uncounted()
         found = self._best(known, public, min(_JUDGED, public.item_ids.size))

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import zipfile
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -17,25 +17,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp._version import __version__
-from hetdp.core.checks import whole
+from hetdp.accounting.guarantee import Guarantee
 from hetdp.core.errors import DataError
 from hetdp.core.files import whole_file
-from hetdp.profiles.ids import as_ids
+from hetdp.profiles.ids import Ids, as_ids
 from hetdp.recommender.model import ItemModel
-from hetdp.recommender.promise import promise
-from hetdp.recommender.published import PublishedModel
-from hetdp.recommender.settings import ModelSettings
+from hetdp.recommender.settings import ModelSettings, promise
 
-__all__ = ["load", "save"]
+__all__ = ["PublishedModel", "load", "save"]
 
 _KIND = "hetdp model"
-#: Raised when the contents change; older files are brought forward in `_opened`.
 _VERSION = 1
 _EXACT = ("epsilon", "delta")
 #: Sums of numbers below it are finite, whatever their kind.
 _LARGEST = 1e30
 #: The time in the zip; files of the same model are the same.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedModel:
+    """A model for anybody: a function of published bits, or of one noisy matrix, and of public names.
+
+    Attributes
+    ----------
+    settings, guarantee
+        How it was made, and what is promised.
+    item_ids
+        The catalogue.
+    counts
+        How much each of its items counts, noise included.
+    head
+        Where the items of the model are in the catalogue.
+    model
+        What the items of the head say about each other.
+    by_position
+        Whether the catalogue is the columns of a matrix.
+    simulated
+        Whether any noise came from a seed.
+    """
+
+    settings: ModelSettings
+    guarantee: Guarantee
+    item_ids: Ids
+    counts: NDArray[np.float64]
+    head: NDArray[np.int32]
+    model: ItemModel
+    by_position: bool
+    simulated: bool
+
+    def __repr__(self) -> str:
+        return f"PublishedModel({self.item_ids.size:,} items, {self.guarantee.short})"
 
 
 def save(public: PublishedModel, path: str | os.PathLike[str]) -> None:
@@ -62,14 +94,14 @@ def load(path: str | os.PathLike[str]) -> PublishedModel:
     """Return the model in a file."""
     name = Path(path).name
     if not Path(path).is_file():
-        raise DataError(f"a model must be a file (got {os.fspath(path)!r}, which is none,)")
+        raise DataError(f"File not found: {os.fspath(path)}")
     try:
         with zipfile.ZipFile(path) as file:
             return _opened(file, name)
     except DataError:
         raise
     except Exception:  # noqa: BLE001  (a hostile file chooses what goes wrong)
-        raise DataError("must be a model saved by hetdp (got a damaged or another file)", parameter=name) from None
+        raise DataError(f"{name} is damaged, or no model of hetdp") from None
 
 
 def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
@@ -78,10 +110,8 @@ def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
     about = json.loads(file.read("about.json"))
     if about["kind"] != _KIND:
         raise ValueError(name)
-    if whole("version", about["version"], minimum=1) > _VERSION:
-        raise DataError(
-            f"must be of version {_VERSION} or older", parameter=name, got=about["version"], hint="Use a newer hetdp."
-        )
+    if about["version"] != _VERSION:
+        raise DataError(f"{name}: unknown file version {about['version']!r}; this hetdp reads version {_VERSION}")
     exact = {field: _fraction(about["settings"][field]) for field in _EXACT}
     settings = ModelSettings(**about["settings"] | exact)
     item_ids = as_ids("item", list(_every(json.loads(file.read("items.json")))))

@@ -21,8 +21,8 @@ from hetdp.core.randomness import Stream
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
-from hetdp.recommender.evidence import Evidence, Learning
-from hetdp.recommender.parts import Part
+from hetdp.recommender.model import Evidence
+from hetdp.recommender.parts import Learning, Part
 
 __all__ = ["COUNTS_SHARE", "ONE_ITEM", "ONE_PAIR", "MatrixLearning", "MatrixRule", "MatrixSums", "noisy_sums"]
 

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.recommender.evidence import Evidence
-
-__all__ = ["ItemModel", "learn", "noise_edge", "visible_taste"]
+__all__ = ["Evidence", "ItemModel", "learn", "noise_edge", "visible_taste"]
 
 # The constants were chosen on one half of the users of benchmarks/recommender_quality.py and on made-up crowds.
 #: A direction of taste is kept by half where its strength is so many edges of the noise plus so many mean counts.
@@ -35,6 +33,34 @@ _LEAST_SHARE = 0.02
 _RARITY = 0.25
 #: For noise that is Gaussian by itself, not the sum over some people: as if it came from very many.
 _VERY_MANY = 1e12
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a model is learned from: a function of published bits, or of one noisy matrix, and of nothing else.
+
+    Attributes
+    ----------
+    counts
+        How much each item of the head counts in all, noise included; may be negative.
+    gram
+        How much each pair of them counts together, unbiased off the diagonal; its diagonal is `counts`.
+    edge
+        About the largest eigenvalue that the noise alone has.
+    noise
+        Variance of one entry off the diagonal by noise alone.
+    count_noise
+        Variance of one count by noise alone.
+    """
+
+    counts: NDArray[np.float64]
+    gram: NDArray[np.float64]
+    edge: float
+    noise: float
+    count_noise: float
+
+    def __repr__(self) -> str:
+        return f"Evidence({self.counts.size} items)"
 
 
 @dataclass(frozen=True, eq=False)

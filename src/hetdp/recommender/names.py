@@ -11,8 +11,7 @@ from hetdp.core.text import counted
 from hetdp.profiles import Profiles
 from hetdp.profiles.ids import Ids
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, code_profiles
-from hetdp.recommender.dials import PersonDials
-from hetdp.recommender.parts import Parts
+from hetdp.recommender.parts import Parts, PersonDials
 from hetdp.recommender.settings import ModelSettings
 from hetdp.tables.names import as_named, chosen_names, people_needed
 

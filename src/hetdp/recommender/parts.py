@@ -2,23 +2,26 @@
 
 import operator
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.ledger.identity import canonical_ids
 from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.text import counted
 from hetdp.profiles import Profiles
 from hetdp.profiles.ids import Ids, positions
-from hetdp.profiles.steps import CodedProfiles
+from hetdp.profiles.steps import CodedProfiles, weight_codes
+from hetdp.recommender.model import Evidence
 from hetdp.sketching.people import person_keys
 
-__all__ = ["Part", "Participants", "Parts", "keys_of", "on_items"]
+__all__ = ["Learning", "Part", "Participants", "Parts", "PersonDials", "keys_of", "on_items"]
 
 
 #: Whatever can be added to its like.
@@ -45,7 +48,7 @@ class Parts:
             if not isinstance(part, Profiles | str | os.PathLike):
                 raise InvalidInput("must be Profiles or names of files", parameter="parts", got=type(part))
             if not isinstance(part, Profiles) and not Path(part).exists():
-                raise DataError("must be files that exist", parameter="parts", got=os.fspath(part))
+                raise DataError(f"File not found: {os.fspath(part)}")
         if not given:
             raise InvalidInput("must be at least one", parameter="parts")
         self._given = tuple(given)
@@ -132,7 +135,7 @@ class Participants:
         repeated = int((known[1:] == known[:-1]).sum())
         if repeated:
             raise DataError(
-                f"each person must come once, in one part (got {repeated:,} who came before)",
+                f"Each person must be in one part only; {counted(repeated, 'person', 'people')} came before",
                 hint="Put all items of a person into one file; 1, 1.0 and ' 1' are one person.",
             )
         self._keys = known
@@ -187,7 +190,96 @@ def on_items(coded: CodedProfiles, own_ids: Ids, item_ids: Ids, *, complete: boo
         unknown = np.unique(coded.items[places[coded.items] < 0]).size
         if unknown:
             raise DataError(
-                f"the catalogue must list every item in the data (got {unknown:,} that are not in it)",
+                f"The catalogue must list every item in the data; {unknown:,} are not in it",
                 hint="Add them, or leave them out of the data.",
             )
     return coded.renamed(places, item_ids.size)
+
+
+class PersonDials:
+    """How much each person counts, in steps of 1/255, rounded down.
+
+    Parameters
+    ----------
+    user_ids
+        The people.
+    weights
+        A number in [0, 1] for each of them.
+
+    Privacy
+    -------
+    A dial is the person's own, given from outside. It is never computed from what the person has: else one item of
+    weight 0 would move all the others.
+
+    Examples
+    --------
+    >>> dials = PersonDials(np.array(["ann", "bob"], dtype=object), [0.5, 1])
+    >>> dials.codes(np.array(["bob", "ann"], dtype=object)).tolist()
+    [255, 127]
+    """
+
+    def __init__(self, user_ids: Ids, weights: Sequence[float] | NDArray[np.floating]) -> None:
+        try:
+            values = np.asarray(weights, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput("must be numbers in [0, 1]", parameter="user_weights") from None
+        if values.shape != (user_ids.size,):
+            raise InvalidInput(
+                f"must be one number per person ({user_ids.size:,})", parameter="user_weights", got=values.shape
+            )
+        if not ((values >= 0) & (values <= 1)).all():
+            raise InvalidInput("must be numbers in [0, 1]", parameter="user_weights")
+        self._ids, self._codes = user_ids, weight_codes(values)
+
+    def __repr__(self) -> str:
+        return "PersonDials()"
+
+    def codes(self, user_ids: Ids) -> NDArray[np.uint8]:
+        """Return the dial of each of some people."""
+        places = positions(self._ids, user_ids)
+        if (places < 0).any():
+            raise InvalidInput(
+                f"must hold a weight for every person; {int((places < 0).sum()):,} have none",
+                parameter="user_weights",
+            )
+        return np.asarray(self._codes[places])
+
+    def present(self, coded: CodedProfiles, user_ids: Ids) -> CodedProfiles:
+        """Return profiles in which people of dial 0 have nothing, so that they leave no trace."""
+        keep = np.repeat(self.codes(user_ids) > 0, coded.sizes)
+        if keep.all():
+            return coded
+        indptr = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])[coded.indptr]
+        return CodedProfiles(indptr, coded.items[keep], coded.codes[keep], coded.n_items)
+
+
+class Learning(ABC):
+    """How a release gets its evidence from a crowd that comes part by part, in one or several passes."""
+
+    @abstractmethod
+    def work(self, head: NDArray[np.int32] | None) -> Callable[[Part], Any]:
+        """Return what is to be done with each part, here or elsewhere: its results add up to what `take` takes.
+
+        Without a head, items are counted, for the choice of one; a pass with it follows, over the same people.
+        """
+
+    @abstractmethod
+    def take(self, sums: Any) -> None:  # noqa: ANN401  (each release has sums of its own)
+        """Take what `work` has made of some people: all of it or nothing."""
+
+    @property
+    @abstractmethod
+    def counts(self) -> NDArray[np.float64]:
+        """How much each item of the catalogue counts, noise included: public."""
+
+    @abstractmethod
+    def evidence(self) -> Evidence:
+        """Return what is published about the head. Noise that is drawn here is drawn once."""
+
+    def count(self, part: Part) -> None:
+        """Count the items of a part."""
+        self.take(self.work(None)(part))
+
+    def add(self, part: Part, head: NDArray[np.int32]) -> None:
+        """Add a part."""
+        self.take(self.work(head)(part))

@@ -4,12 +4,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hetdp.accounting.composition import rho_of_epsilon_delta
+from hetdp.accounting.composition import ADDED, rho_of_epsilon_delta
+from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.core.checks import chance, fraction, one_of, whole
 from hetdp.core.errors import InvalidInput
-from hetdp.tables.names import CATALOGUES, NAMES_SHARE, check_names
+from hetdp.mechanisms.plan import float_up
+from hetdp.tables.names import CATALOGUES, HOLDER, NAMES_SHARE, OTHERS, check_names
 
-__all__ = ["RELEASES", "UNITS", "ModelSettings"]
+__all__ = ["RELEASES", "UNITS", "ModelSettings", "promise"]
 
 RELEASES = ("sketch", "matrix")
 UNITS = ("item", "user")
@@ -18,6 +20,13 @@ UNITS = ("item", "user")
 NAMES_RHO_SHARE = Fraction(1, 5)
 _FINE = 2**60
 _LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
+
+_EVERYBODY = "everybody together, whatever else they know"
+_NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw the own sketch at home."
+_GIVEN = "The catalogue is taken as public, every item that was listed with it."
+_LISTS = "It is about the model: a list or an explanation comes from the exact own profile, and is for its owner only."
+_MATRIX = "Whoever holds the profiles is trusted with them, and publishes one noisy matrix."
+_USERS = "Names of users are taken as public."
 
 
 @dataclass(frozen=True)
@@ -50,10 +59,10 @@ class ModelSettings:
         whole("n_head", self.n_head, minimum=1)
         if self.unit == "user" and self.release == "sketch":
             raise InvalidInput(
-                "must be 'item' for the release of sketches: they protect items, and a whole person loses "
-                "the sum of theirs (got 'user')",
+                "must be 'item' with release='sketch'",
                 parameter="unit",
-                hint="A matrix protects whole people.",
+                got=self.unit,
+                hint="Sketches protect items; a whole person loses the sum of theirs. A matrix protects whole people.",
             )
         if self.catalogue == "private":
             check_names(self.names_epsilon, self.names_delta)
@@ -95,3 +104,55 @@ def _down(exact: Fraction) -> float:
     """Return the largest float that is not above a number."""
     nearest = float(exact)
     return math.nextafter(nearest, 0.0) if Fraction(nearest) > exact else nearest
+
+
+def promise(settings: ModelSettings, *, simulated: bool = False) -> Guarantee:
+    """Return the promise of a model made with such settings.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> settings = ModelSettings(Fraction(1), Fraction(1, 10**6), "sketch", "item", "given", 4096)
+    >>> promise(settings).amount, promise(settings).delta
+    (1.0, 0.0)
+    """
+    if settings.release == "matrix":
+        return _of_matrix(settings, simulated=simulated)
+    private = settings.catalogue == "private"
+    trust = (HOLDER,) if private else (_NOBODY_TRUSTED, _GIVEN)
+    return Guarantee(
+        "epsilon",
+        float_up(settings.epsilon),
+        "values",
+        ADDED["item"],
+        OTHERS if private else _EVERYBODY,
+        delta=float_up(settings.names_delta),
+        trust="holder" if private else "local",
+        remarks=(*trust, _USERS, _LISTS),
+        simulated=simulated,
+    )
+
+
+def _of_matrix(settings: ModelSettings, *, simulated: bool) -> Guarantee:
+    rho = float(settings.rho)
+    protected = "item" if settings.unit == "item" else "person"
+    if settings.unit == "item":
+        whom = (_USERS,)
+    else:
+        chance = (
+            f", except with a chance of {in_digits(2 * settings.names_delta)} * v_i" if settings.names_delta else ""
+        )
+        whom = (f"A user whose whole profile is exchanged for another loses {in_digits(2 * rho)} * v_i**2{chance}.",)
+    names = (_GIVEN,) if settings.catalogue == "given" else ()
+    return Guarantee(
+        "rho",
+        rho,
+        "values",
+        ADDED[protected],
+        OTHERS,
+        delta=float_up(settings.names_delta),
+        at_weight_one=(float_up(settings.epsilon), float_up(settings.delta)),
+        protected=protected,
+        remarks=(_MATRIX, *names, *whom, _LISTS),
+        simulated=simulated,
+    )

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles.steps import CodedProfiles
-from hetdp.recommender.evidence import Evidence, Learning
-from hetdp.recommender.parts import Part
+from hetdp.recommender.model import Evidence
+from hetdp.recommender.parts import Learning, Part
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 from hetdp.sketching.people import PeopleBits
@@ -142,7 +142,7 @@ class SketchWork:
         """Return the sums of a part."""
         bits = PeopleBits(self.secret, epsilon=self.epsilon, n_items=part.coded.n_items)
         if part.keys is None:
-            raise InvalidInput("a part must hold the keys of its people, for their sketches")
+            raise InvalidInput("A part must hold the keys of its people, for their sketches")
         return sum_part(bits, part.keys, part.coded, self.head, threads=self.threads)
 
 
@@ -276,10 +276,10 @@ class SketchLearning(Learning):
         """Return what all sketches say about the head."""
         added, counted = self._added, self._counted
         if added is None:
-            raise InvalidInput("a model must be learned from at least one part")
+            raise InvalidInput("A model must be learned from at least one part")
         if counted is not None and not np.array_equal(counted.ones, added.ones):
             raise DataError(
-                "the parts must hold the same whenever they are read (got something else the second time)",
+                "The files hold other rows than when they were first read",
                 hint="Wait until nobody writes to the files, and learn again.",
             )
         self._counted = None  # whoever comes from now on was not there to be counted

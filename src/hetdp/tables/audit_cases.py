@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.noise.truncated import truncated_laplace_integers
 from hetdp.tables.aggregates import count, mean, total, variance
@@ -274,5 +274,6 @@ def audit_cases(size: str) -> list[Case]:
     return [
         *cases,
         *(scale_case(name, front_door) for name, front_door in FRONT_DOORS.items()),
+        replay_case("hetdp.release_table, counts", _counted, adjacent=everybody[1:2], limits={1: 0.0}),
         statistical_case("hetdp.release_table, counts", _counted, adjacent=everybody, claimed=_DIALS, samples=30_000),
     ]

@@ -10,14 +10,12 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.adjacency import Pair
-from hetdp.auditing.floating_point import floating_point_audit
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import VIOLATED, Finding
-from hetdp.auditing.samplers import sampler_audit
+from hetdp.auditing.samplers import floating_point_audit, sampler_audit
 from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
-from hetdp.auditing.subjects import Claims
+from hetdp.auditing.subjects import Claims, Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.noise.laplace import laplace_integers
 

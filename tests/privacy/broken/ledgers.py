@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from tests.privacy.broken.base import Attack, Build, variant
 
 from hetdp.accounting.composition import STEPS
 from hetdp.accounting.ledger.accounts import ends_of
@@ -12,6 +11,7 @@ from hetdp.accounting.ledger.ledger import Ledger
 from hetdp.auditing.audit_cases import Payers, ledger_audit
 from hetdp.auditing.report import Finding
 from hetdp.core.randomness import Stream
+from tests.privacy.broken.base import Attack, Build, variant
 
 
 def _by_ledger(build: Build) -> Attack:

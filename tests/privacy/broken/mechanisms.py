@@ -6,6 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hetdp.auditing.subjects import fresh_seed
+from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.noise.gaussian import gaussian_integers
+from hetdp.noise.laplace import laplace_integers
 from tests.privacy.broken.base import (
     GRID,
     Build,
@@ -20,11 +25,6 @@ from tests.privacy.broken.base import (
     released,
     variant,
 )
-
-from hetdp.auditing.subjects import fresh_seed
-from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import laplace_integers
 
 #: Sums over two items in [0, 1]; S = 1 and epsilon = 1 unless a variant says otherwise.
 _PAIR = [([0.0, 1.0], [1.0, 1.0])]

@@ -5,6 +5,15 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+
+from hetdp.core.randomness import as_stream
+from hetdp.neighbors import audit_cases, releases, scores
+from hetdp.neighbors.audit_cases import EPSILON, FRONT_DOORS, ITEMS, SUBJECTS, WEIGHTS, without
+from hetdp.neighbors.engines.exact import engine as exact
+from hetdp.neighbors.engines.gossip import noisy_scores as gossip
+from hetdp.neighbors.engines.sketch import engine as sketch
+from hetdp.profiles.steps import WEIGHT_STEPS
+from hetdp.sketching.law import chance_of_one
 from tests.privacy.broken.base import (
     Variant,
     behind,
@@ -15,15 +24,6 @@ from tests.privacy.broken.base import (
     told_otherwise,
     variant,
 )
-
-from hetdp.core.randomness import as_stream
-from hetdp.neighbors import audit_cases, catalogue, scores
-from hetdp.neighbors.audit_cases import EPSILON, FRONT_DOORS, ITEMS, SUBJECTS, WEIGHTS, without
-from hetdp.neighbors.engines.exact import engine as exact
-from hetdp.neighbors.engines.gossip import noisy_scores as gossip
-from hetdp.neighbors.engines.sketch import engine as sketch
-from hetdp.profiles.steps import WEIGHT_STEPS
-from hetdp.sketching.law import chance_of_one
 
 LISTS, SCORES = SUBJECTS["exact engine, one list"], SUBJECTS["gossip engine, one score"]
 BITS, NAMES = SUBJECTS["sketch engine, one sketch tuned for a half"], SUBJECTS["sketch engine, private names"]
@@ -102,7 +102,7 @@ def _larger_term(broken):
 def _full_names(broken):
     """Names take the whole epsilon of the lists, and not their share of it."""
     full = told_otherwise(epsilon=lambda level: 10 * level)
-    return patched(NAMES, catalogue, chosen_names=full) if broken else NAMES
+    return patched(NAMES, releases, chosen_names=full) if broken else NAMES
 
 
 def _pairs_at(level, *, members=True):
@@ -173,7 +173,7 @@ VARIANTS = (
     behind(
         _public("fit, sketch, private names"),
         "names of sketches at ten times delta",
-        catalogue,
+        releases,
         chosen_names=told_otherwise(delta=lambda delta: 10 * delta),
     ),
     behind(

@@ -3,12 +3,12 @@
 from fractions import Fraction
 
 import numpy as np
-from tests.privacy.broken.base import Variant, behind, by_replay, by_statistics, patched, told_otherwise
 
 from hetdp.node import audit_cases, publication
 from hetdp.node.audit_cases import CLAIMS, FRONT_DOORS, GROUP, pairs, published_bits, seen_of_a_group
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.ledger import LossLedger
+from tests.privacy.broken.base import Variant, behind, by_replay, by_statistics, patched, told_otherwise
 
 _published = FRONT_DOORS["node, publication"]
 _MOST = FULL_DIAL * 10

@@ -6,16 +6,6 @@ from functools import partial
 from unittest.mock import patch
 
 import numpy as np
-from tests.privacy.broken.base import (
-    CONFIDENCE,
-    Attack,
-    Variant,
-    behind,
-    by_replay,
-    by_statistics,
-    patched,
-    told_otherwise,
-)
 
 from hetdp.auditing.statistical import audit
 from hetdp.core.randomness import as_stream
@@ -38,6 +28,16 @@ from hetdp.recommender.audit_cases import (
 from hetdp.recommender.matrix import MatrixRule
 from hetdp.recommender.settings import ModelSettings
 from hetdp.recommender.sketched import SketchLearning
+from tests.privacy.broken.base import (
+    CONFIDENCE,
+    Attack,
+    Variant,
+    behind,
+    by_replay,
+    by_statistics,
+    patched,
+    told_otherwise,
+)
 
 #: Copies of the six items in the catalogue of a crowd of one.
 _COPIES = 30

@@ -2,10 +2,9 @@
 
 from fractions import Fraction
 
-from tests.privacy.broken.base import behind, narrower
-
 from hetdp.auditing.audit_cases import FRONT_DOORS
 from hetdp.mechanisms import distortion, estimation, stretching
+from tests.privacy.broken.base import behind, narrower
 
 _HALF, _TWO_PERCENT = Fraction(1, 2), Fraction(98, 100)
 _histogram, _total = FRONT_DOORS["hetdp.release, histogram"], FRONT_DOORS["hetdp.release, total"]

@@ -4,16 +4,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from tests.privacy.broken.base import (
-    Variant,
-    behind,
-    by_replay,
-    by_statistics,
-    narrower,
-    patched,
-    told_otherwise,
-)
-
 from hetdp.noise.laplace import laplace_integers
 from hetdp.tables import audit_cases, release
 from hetdp.tables.audit_cases import (
@@ -27,6 +17,15 @@ from hetdp.tables.audit_cases import (
 )
 from hetdp.tables.plan import TablePlan
 from hetdp.tables.sums import PEOPLE
+from tests.privacy.broken.base import (
+    Variant,
+    behind,
+    by_replay,
+    by_statistics,
+    narrower,
+    patched,
+    told_otherwise,
+)
 
 _N_KEYS, _N_PEOPLE = len(KEY_CLAIMS), len(SUM_CLAIMS)
 

@@ -121,6 +121,8 @@ def summary(evaluation: SweepEvaluation) -> str:
         f"Of {counted(len(mine), 'thing')} that the paper concludes about such data, {held} came out the same way in "
         f"our runs, {broken} the other way, and {rest} {agreeing(rest, 'was', 'were')} so in part or not certain."
     )
+    if not held + broken:
+        second = "So few runs decide none of the paper's conclusions."
     return f"{first} {second}"
 
 
@@ -269,10 +271,9 @@ def method(evaluation: SweepEvaluation) -> list[str]:
         f"both weights) as {settings.score}; sizes are declared public for the cosine, as the paper implies. Noise is "
         "discrete Laplace of scale 1 / epsilon, once per pair of people."
     )
-    beyond = f" Verdicts took up to {settings.looks[-1]} where they were open." if len(settings.looks) > 1 else ""
     runs = (
         f"{counted(settings.runs, 'run')} of every configuration, seeds {settings.seed} to "
-        f"{settings.seed + settings.runs - 1}, in every figure.{beyond} A "
+        f"{settings.seed + settings.runs - 1}, in every figure. A "
         "seed fixes the test items, the weights and the noise, the same for all configurations. Groups are exact "
         "shares of the people and drawn anew in every run; the paper kept them for a set of runs."
     )
@@ -283,7 +284,7 @@ def method(evaluation: SweepEvaluation) -> list[str]:
     )
     loss = (
         "Total loss: exact, epsilon for each of the other users as a recipient; gossip, the same, since any of them "
-        "may be compared with a node (how many were is in runs.csv); sketch, epsilon once."
+        "may be compared with a node (how many were is in results.sqlite); sketch, epsilon once."
     )
     work = f"{counted(evaluation.tasks, 'run')} took {duration(evaluation.seconds)} of one processor."
     return [protocol, scores, f"Averages over epsilon are over {levels}.", runs, bars, loss, work]

@@ -4,13 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hetdp.cards import BLUE, GREEN, ORANGE, PURPLE
-from hetdp.core.text import listed
-from hetdp.experiments.figure_points import RANDOM, FigurePoint
+from hetdp.experiments.figure_points import FigurePoint
 
-__all__ = ["FIGURES", "Figure", "Series", "differences", "present_series", "remarks"]
-
-#: A mean distance from the published points that needs a word.
-FAR = 0.015
+__all__ = ["FIGURES", "Figure", "Series", "differences", "present_series"]
 
 
 @dataclass(frozen=True)
@@ -196,84 +192,5 @@ def differences(points: Sequence[FigurePoint]) -> list[dict[str, str]]:
     return rows
 
 
-def remarks(points: Sequence[FigurePoint]) -> list[str]:
-    """Return where our points lie far from the published ones, and what may be behind it."""
-    bias = {data: _bias(points, data) for data in _names(points)}
-    found = []
-    above = [data for data, gap in bias.items() if gap > FAR]
-    if above:
-        found.append(
-            f"On {listed(above)} our recall is near that of true neighbours, the paper's near that of random ones. "
-            "Two people of such dense sets have dozens of items in common, and noise of scale 1 / epsilon, at most 10, "
-            "does not hide that; on real answers of the same shape we find the same (docs/guide/reproduction.md). The "
-            "paper gives no detail that would explain its points; more noise than the mechanism asks for would do so."
-        )
-    below = [data for data, gap in bias.items() if gap < -FAR]
-    if below:
-        found.append(
-            f"On {listed(below)} the published recall is higher than ours. The average includes epsilon = 0.1, where "
-            "noise of scale 10 meets overlaps of a few items (see recall at each epsilon). To stay near the baseline "
-            "on average needs less noise than that, or neighbours with far more in common than our generated set has."
-        )
-    found += [_worse(points, data) for data in _names(points) if _worse(points, data)]
-    falls = {data: _fall(points, data) for data in _names(points)}
-    steep = [data for data, (ours, printed) in falls.items() if printed - ours > FAR]
-    if steep:
-        texts = [f"{data}: {falls[data][1]:.3f} published, {falls[data][0]:.3f} ours" for data in steep]
-        found.append(
-            f"With weights from 0, the published recall falls with the number of slices, and ours much less "
-            f"({listed(texts)}). Weights that all owners of an item share would make ours fall by "
-            f"{listed([f'{_shared_fall(points, data):.3f}' for data in steep])}: a part of it at most."
-        )
-    return found
-
-
 def _names(points: Sequence[FigurePoint]) -> list[str]:
     return list(dict.fromkeys(point.data for point in points))
-
-
-def _worse(points: Sequence[FigurePoint], data: str) -> str:
-    """Return where the cosine finds neighbours that are worse than random ones: their intervals lie apart."""
-    random = [point for point in points if (point.figure, point.data, point.series) == ("ends", data, RANDOM)]
-    worse = [
-        point
-        for point in points
-        if (point.figure, point.data) == ("epsilon", data) and any(point.high < end.low for end in random)
-    ]
-    if not worse:
-        return ""
-    texts = [f"weights {point.series} at epsilon {point.x:g}: {point.recall:.3f}" for point in worse]
-    return (
-        f"On {data} the noisy cosine finds neighbours that are worse than random ones ({random[0].recall:.3f}): "
-        f"{listed(texts)}. Our hypothesis: noise is divided by the sizes, so that where noise decides, people with "
-        "small profiles win the comparisons, and they have little to offer. The same may be behind the published "
-        "points that lie at or below random neighbours."
-    )
-
-
-def _bias(points: Sequence[FigurePoint], data: str) -> float:
-    gaps = [
-        point.recall - point.published
-        for point in points
-        if point.figure == "figure1" and point.data == data and point.published is not None
-    ]
-    return sum(gaps) / len(gaps) if gaps else 0.0
-
-
-def _fall(points: Sequence[FigurePoint], data: str) -> tuple[float, float]:
-    """Return how much recall falls from the fewest to the most slices with weights from 0: ours, and published."""
-    curve = [
-        (point.x, point.recall, point.published)
-        for point in points
-        if (point.figure, point.data, point.series) == ("figure2", data, "from 0") and point.published is not None
-    ]
-    if not curve:
-        return 0.0, 0.0
-    first, last = curve[0], curve[-1]
-    return first[1] - last[1], float(first[2] or 0.0) - float(last[2] or 0.0)
-
-
-def _shared_fall(points: Sequence[FigurePoint], data: str) -> float:
-    wanted = ("shared", data, "one weight for all owners")
-    curve = [point.recall for point in points if (point.figure, point.data, point.series) == wanted]
-    return curve[0] - curve[-1] if curve else 0.0

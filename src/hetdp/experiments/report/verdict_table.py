@@ -53,7 +53,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
                         "runs": one.runs,
                         "extended": one.extended,
                         "printed": _printed(one.checks),
-                        "numbers": [_check_row(check) for check in one.deciding],
+                        "numbers": [_check_row(check) for check in one.checks],
                     }
                     for one in found
                 ],
@@ -63,7 +63,7 @@ def verdict_rows(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
     return rows
 
 
-def verdicts_markdown(verdicts: Sequence[Verdict], looks: Sequence[int]) -> str:
+def verdicts_markdown(verdicts: Sequence[Verdict]) -> str:
     """Return the table of verdicts as Markdown: for every conclusion its words, then every number on every data set."""
     lines = []
     for row in verdict_rows(verdicts):
@@ -84,7 +84,7 @@ def verdicts_markdown(verdicts: Sequence[Verdict], looks: Sequence[int]) -> str:
                 outcomes = (number["outcome"], number["size"], str(number["runs"]))
                 lines.append(f"| | {' | '.join((*cells, *outcomes))} |")
         lines.append("")
-    return "\n".join([*lines, verdict_note(verdicts, looks), ""])
+    return "\n".join([*lines, verdict_note(verdicts), ""])
 
 
 def _about(conclusion: Conclusion) -> str:
@@ -129,27 +129,21 @@ def _interval(found: MeanOverRuns) -> str:
     return f"{found.low:+.4f} to {found.high:+.4f}" if math.isfinite(found.low) else "one run only"
 
 
-def verdict_note(verdicts: Sequence[Verdict], looks: Sequence[int]) -> str:
+def verdict_note(verdicts: Sequence[Verdict]) -> str:
     """Return how verdicts are reached."""
     confidence = verdicts[0].confidence if verdicts else 1.0
-    again = (
-        f"Runs went on until a number was decided, in direction and in size, or until {looks[-1]}; intervals were "
-        f"looked at after {listed([str(look) for look in looks])} runs, fixed beforehand. They are "
-        if len(looks) > 1
-        else f"Intervals were looked at once, after {looks[0]} runs. They are "
-    )
     return (
-        "Each conclusion is put as one or more numbers: differences within each run between configurations with the "
-        f"same test items and the same noise (paired). {again}Student's t over the runs, at {100 * confidence:.3f} % "
-        "each: the chance to be wrong is divided among all intervals of the table and all looks, so that all together "
-        f"hold with {1 - ERROR_RATE:.0%} whenever one stops (union bound). Direction: a conclusion is confirmed if "
-        "every number lies within its bounds, refuted if one lies outside and none within, so in part if some do and "
-        "some do not, or not in as many mixes as the paper says, and open if an interval still reaches across a bound. "
+        "Each conclusion is expressed as one or more numbers: differences within each run between configurations with "
+        "the same test items and the same noise (paired). Intervals are Student's t over the runs, at "
+        f"{100 * confidence:.3f} % each: the error rate is divided among all intervals of the table, so that all "
+        f"together hold with {1 - ERROR_RATE:.0%} (union bound). Direction: a conclusion is confirmed if every number "
+        "lies within its bounds, and refuted if one lies outside and none within. It holds in part if some do and some "
+        "do not, or in fewer mixes than the paper says, and is open if an interval contains a bound. "
         f"“Almost no effect” is a change below {NO_CHANGE:.0%} of the distance between random and true neighbours, "
         f"“hardly punished” a loss below {HARDLY:.0%} of it, compared within each run. Size: as published if the "
         f"interval lies between the published number over {TIMES:g} and times {TIMES:g}, or less than {NO_CHANGE:.0%} "
-        "of the published distance from it; else smaller or larger, or open if it reaches across. Published points "
-        "are taken as printed. Cross-checks put a number another way; they are counted among the intervals, but do "
-        "not decide. Extended by us: the paper does not say this about such data. All intervals are about the runs on "
-        "one data set of each kind (other test items, weights and noise), not about other data of the same kind."
+        "of the published distance from it; else smaller or larger, or open if it contains one of these ends. "
+        "Published points are taken as printed. Extended by us: the paper does not say this about such data. All "
+        "intervals are about the runs on one data set of each kind (other test items, weights and noise), not about "
+        "other data of the same kind."
     )

@@ -1,17 +1,17 @@
-"""Charge before look, by order: a charge is recorded before an answer is computed and before any noise is drawn.
+"""Promise ORDER: a charge is recorded before an answer is computed and before any noise is drawn.
 
-An answer that is right tells nothing about the order, and neither does a total that is right afterwards. So the calls
-themselves are written down: the end of a charge, the beginning of every look at the data, and every draw.
+A right answer says nothing about the order, and neither does a right total afterwards. So the calls themselves are
+recorded: the end of a charge, the beginning of every look at the data, and every draw.
 """
 
 from contextlib import ExitStack
 from fractions import Fraction
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.support.node_swarm import a_network, identity_of
 
 from hetdp import (
     Box,
@@ -41,6 +41,7 @@ from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.store import NodeStore
 from hetdp.recommender.parts import Parts
 from hetdp.tables import count, mean, release as tables
+from tests.support.node_swarm import a_network, identity_of
 
 CHARGES = [(Ledger, "charge"), (Ledger, "charge_people"), (Ledger, "charge_profiles"), (LossLedger, "charge")]
 LOOKS = [
@@ -129,7 +130,7 @@ def test_neighbors(written, engine, score):
     assert_in_order(written)
     written.clear()
     model.kneighbors()
-    assert written == []  # what was drawn and paid is shown, and nothing else
+    assert written == []  # what was drawn and charged is shown, and nothing else
 
 
 def test_lists_for_newcomers(written):
@@ -157,6 +158,15 @@ def test_models(written, kind, catalogue):
     assert "draw" not in written
 
 
+def test_models_from_parts(written):
+    ledger = Ledger.of_profiles(limit=1000.0, delta_limit=0.9)
+    model = PrivateRecommender(9.0, catalogue=range(5), head=[0, 1], ledger=ledger)
+    model.partial_fit(PEOPLE[:20])
+    assert_in_order(written)
+    model.partial_fit(PEOPLE[20:])
+    assert written.count("charge") == 1  # the same release, of which each person is a part once
+
+
 def test_publication_of_a_node(written, tmp_path):
     network = a_network(items=40, epsilon=Fraction(1))
     items = [CatalogueItem(place, f"i{place}", f"Item {place}") for place in range(40)]
@@ -176,6 +186,30 @@ def test_a_limit_refuses_before_anything_is_drawn(written):
     with pytest.raises(BudgetExhausted):
         model.fit(PEOPLE)
     assert written == []
+
+
+#: Commands that spend, on the files of `folder`.
+COMMANDS = {
+    "release": [
+        ("rows.csv", "--query", "mean", "--column", "hours", "--lower", 0, "--upper", 9),
+        ("rows.csv", "--aggregate", "mean:hours:0:9", "--unit", "who", "--new-people"),
+    ],
+    "neighbors": [("likes.csv", "-k", 2)],
+    "learn": [("likes.csv", "--catalogue", "items.txt", "-o", "model.hetdp")],
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "given"), [(command, given) for command in COMMANDS for given in COMMANDS[command]]
+)
+def test_commands(written, run, tmp_path, monkeypatch, command, given):
+    monkeypatch.chdir(tmp_path)
+    Path("rows.csv").write_text("who,hours\n" + "".join(f"p{row},{row % 9}\n" for row in range(40)))
+    Path("likes.csv").write_text("user,item\n" + "".join(f"u{row % 8},i{row % 5}\n" for row in range(40)))
+    Path("items.txt").write_text("".join(f"i{item}\n" for item in range(5)))
+    code, _, err = run(command, *given, "--epsilon", 1, "--ledger", "ledger.db", "--quiet")
+    assert code == 0, err
+    assert_in_order(written, looks=command != "learn")
 
 
 def test_the_wrong_order_would_be_seen(written):

@@ -69,9 +69,8 @@ def test_no_command_that_reads_pairs_looks_at_weight_0(run, cell):
     for arguments in (
         ("neighbors", "likes.csv", "--epsilon", 1, "-k", 2),
         ("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.txt"),
-        ("recommend", "likes.csv", "--epsilon", 1, "--engine", "exact", "-k", 2),
-        ("recommend", "likes.csv", "--epsilon", 1, "--catalogue", "items.txt"),
         ("learn", "likes.csv", "--epsilon", 1, "--catalogue", "items.txt", "-o", "model.hetdp"),
+        ("recommend", "model.hetdp", "likes.csv"),
     ):
         assert run(*arguments)[0] == 0, arguments
 
@@ -89,7 +88,7 @@ def test_items_beyond_the_dims_of_a_file_may_weigh_nothing(run):
         assert run("neighbors", "likes.txt", "--epsilon", 1, "-k", 2)[0] == 0
     Path("likes.txt").write_text("dims 2 2\n1 1 1\n2 9 1\n1 tea 0\n")
     code, _, err = run("neighbors", "likes.txt", "--epsilon", 1, "-k", 1)
-    assert (code, "Got 1 of 2 that are not" in err) == (3, True)  # of those that count
+    assert (code, "1 of 2" in err) == (3, True)  # of those that count
 
 
 @pytest.mark.parametrize("item", [7, 77, None, 2**62])
@@ -140,7 +139,7 @@ def test_an_error_about_the_catalogue_counts_what_counts(run):
         code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.txt", "--quiet")
         said.append((code, err))
     assert said[0] == said[1]
-    assert "Got 2 of 30 items" in said[0][1]
+    assert "2 of 30 items" in said[0][1]
 
 
 def test_long_and_odd_cells_in_the_middle_lose_no_row(run):

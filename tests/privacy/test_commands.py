@@ -1,4 +1,4 @@
-"""Commands by the front door, in this process: the noise in what they print and write is what they say is promised.
+"""Commands: the noise in what they print and write is what they say is promised.
 
 Commands draw secure noise, so there is no seed to fix; the false-alarm rate is 1e-9 each.
 """

@@ -13,7 +13,6 @@ import click
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
-from tests.support.sweeps import SMALL
 
 from hetdp.cli.main import cli
 
@@ -70,7 +69,7 @@ WALKS = {
             for more in ((), ("--json",), ("-o", f"{engine}.parquet"), ("--dry-run",), ("--dry-run", "--json"))
         ),
         ("neighbors", *LISTS, *GIVEN, "--significant-only", "-o", "given.csv", "--json"),
-        ("neighbors", *LISTS, "--names", "observed", "--score", "cosine", "-o", "observed.jsonl"),
+        ("neighbors", *LISTS, *GIVEN, "--score", "cosine", "-o", "cosine.jsonl"),
         ("neighbors", *LISTS, "--ledger", "profiles.db", "--json"),
     ],
     "learn": [
@@ -83,13 +82,9 @@ WALKS = {
         ("learn", *LIKES, "--dry-run", "--json"),
     ],
     "recommend": [
-        ("recommend", *LIKES, *GIVEN, "-o", "model.csv"),
-        ("recommend", *LIKES, *GIVEN, "--json"),
-        ("recommend", *LISTS, *GIVEN, "--engine", "exact", "-o", "votes.csv"),
-        ("recommend", *LISTS, *GIVEN, "--engine", "sketch", "--json"),
-        ("recommend", *LIKES, "--dry-run"),
         ("learn", *LIKES, *GIVEN, "-o", "kept.hetdp"),
-        ("recommend", "--model", "kept.hetdp", "--profile", "likes.csv", "-o", "home.csv"),
+        ("recommend", "kept.hetdp", "likes.csv", "-o", "home.csv"),
+        ("recommend", "kept.hetdp", "likes.csv", "--json"),
     ],
     "evaluate": [
         EVALUATE,
@@ -106,12 +101,11 @@ WALKS = {
         ("label", "profiles.db", "--json"),
         ("label", "lists.parquet"),
         ("learn", *LIKES, *GIVEN, "-o", "kept.hetdp"),
-        ("label", "kept.hetdp", "-o", "card.svg"),
+        ("label", "kept.hetdp", "-o", "card.html"),
     ],
     "reproduce": [
-        ("reproduce", "--data", "likes.csv", "--quick", "--dry-run"),
-        ("reproduce", "--data", "likes.csv", "--config", "sweep.toml", "-j", 1, "-o", "out", "--json"),
-        ("reproduce", "--data", "likes.csv", "--config", "sweep.toml", "-j", 1, "-o", "out"),
+        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 2, "-j", 1, "-o", "out", "--json"),
+        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 2, "-j", 1, "-o", "out"),
     ],
     "node init": [
         ("network", "create", "net.toml", "--catalogue", "titles.csv", "--epsilon", 1),
@@ -219,7 +213,6 @@ def write_data(*, more):
     rows = [(f"p{row}", row % 80, (0.5, 1)[row % 2], ("er", "icu")[row % 2]) for row in range(300)]
     rows += [("p998", 70 if more else 7, 0, "icu" if more else "er")]
     Path("people.csv").write_text("id,hours,privacy,ward\n" + "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in rows))
-    Path("sweep.toml").write_text(SMALL)
     Path("wards.txt").write_text("er\nicu\n")
     Path("titles.csv").write_text("item\n" + "".join(f"i{item}\n" for item in range(60)))
     Path("me.csv").write_text("item,weight\ni3,0.5\ni4,1\n" + ("i5,0\n" if more else ""))
