@@ -19,7 +19,8 @@ from scipy import sparse
 
 from hetdp import errors
 from hetdp.profiles import PrivacyWeights, Profiles
-from hetdp.profiles.reading import PairCollector, files
+from hetdp.profiles import formats as files
+from hetdp.profiles.reading import PairCollector
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
 

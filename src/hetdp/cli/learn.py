@@ -186,7 +186,7 @@ def _person_weights(path: Path | None) -> Any:  # noqa: ANN401  (a mapping from 
 
     if path is None:
         return None
-    table = read_table(path, ["user", "weight"])
+    table = read_table(path, {"user": "user_weights", "weight": "user_weights"})
     people, weights = table.labels("user"), table.weights("weight", default=1.0).values
     repeated = canonical_ids(people, "user").repeated
     if repeated:

@@ -37,13 +37,12 @@ from hetdp.cli.output import (
 )
 from hetdp.cli.plotting import check_plot, write_plot
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.core.text import counted
 from hetdp.core.vectors import constant
 from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
-from hetdp.profiles.columns import Table, read_table
+from hetdp.profiles.columns import Table, read_table, weight_remark
 
 __all__ = ["release_from_query"]
 
@@ -77,9 +76,8 @@ def release_from_query(
     output = options["output"]
     names = {column: "--column", weight_column: "--weight-column", options["id_column"]: "--id-column"}
     table = read_table(data, {name: option for name, option in names.items() if name is not None})
-    if weight_column is not None and default_weight is not None and table.missing(weight_column):
-        empty = counted(table.missing(weight_column), "row sets no weight and takes", "rows set no weight and take")
-        voice.private(f"{empty} --default-weight {default_weight:g}.")
+    if weight_column is not None:
+        voice.note(weight_remark(weight_column, default_weight))
     with in_options({"column": "--weight-column"}):
         weights = table.weights(weight_column, default=default_weight)
     categories = _categories(options["categories"], options["categories_file"])

@@ -41,11 +41,11 @@ class Bound:
 def columns_of(question: Question) -> dict[str, str]:
     """Return the columns that a question is about, each with what chooses it."""
     chosen: dict[str, Sequence[str | None]] = {
-        "by=... (--by)": [key.column for key in question.by],
-        "weights=... (--weight-column)": [question.weights],
-        "unit=... (--unit)": [question.unit],
-        "the aggregates (--aggregate)": [added.column for added in question.sums],
-        "where=... (--where)": question.where.columns if question.where is not None else (),
+        "by": [key.column for key in question.by],
+        "weights": [question.weights],
+        "unit": [question.unit],
+        "aggregates": [added.column for added in question.sums],
+        "where": question.where.columns if question.where is not None else (),
     }
     return {name: way for way, names in chosen.items() for name in names if name is not None}
 
