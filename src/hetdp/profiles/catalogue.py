@@ -64,6 +64,8 @@ def _the_column(file: DataFile, role: str, given: str | None) -> str:
     found = [given] if given in file.columns else named_like(role, file.columns)
     if role == "item" and len(file.columns) == 1:
         found = file.columns
+    elif role == "rating" and given not in {None, *file.columns}:
+        found = []
     if len(found) == 1:
         return str(found[0])
     problem = "must name a column" if given else f"is required: no column is named like {role}s"

@@ -190,13 +190,12 @@ def _first_lines(path: Path, compression: str | None) -> str:
 
 
 def _names(text: str, delimiter: str) -> list[str]:
-    for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-        if row:
-            "".join(
-                row
-            ).encode()  # strict about names only: a title in another encoding may be in no column of interest
-            return row
-    raise EOFError  # nothing but empty lines
+    try:
+        row = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
+    except csv.Error:  # a long line without that delimiter
+        return []
+    "".join(row).encode()  # strict about names alone: a column that is not read may be in another encoding
+    return row
 
 
 @contextlib.contextmanager
@@ -231,9 +230,7 @@ def _explaining(path: Path, compression: str | None) -> Iterator[None]:
 
 def shown_columns(file: str, names: Collection[str]) -> str:
     """Return a sentence about the columns of a file: their names, unless the first line looks like data."""
-    if not names:
-        return f"{file} has no columns."
-    if any(not name.strip() or re.fullmatch(r"\s*[+-]?[\d.,]+\s*", name) for name in names):
+    if len(names) <= 1 or any(not name.strip() or re.fullmatch(r"[\s\d.,+-]+", name) for name in names):
         return f"The first line of {file} must hold names of columns, such as user,item,weight."
     return f"Columns of {file}: {', '.join(names)}."
 

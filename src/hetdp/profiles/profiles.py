@@ -504,7 +504,7 @@ def require_profiles(name: str, value: object) -> Profiles:
     >>> require_profiles("profiles", "likes.csv")
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, as Profiles.read, .. (got str).
+    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, ... (got str).
     """
     if not isinstance(value, Profiles):
         raise InvalidInput(
