@@ -322,7 +322,7 @@ class State:
                 "must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss (got 'rho')",
                 parameter="unit",
                 hint=(
-                    "A new ledger with unit='rho' takes both, but begins without "
+                    "A ledger with unit='rho' takes both, but begins without "
                     "what was charged here: keep that within your limit."
                 ),
             )
@@ -351,9 +351,9 @@ def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) 
     """Refuse a table most of whose people are new to a ledger that is not empty: their ids may have changed."""
     if known and 2 * new > given and not new_people:
         raise InvalidInput(
-            f"is required: {new} of {given} people are new to the ledger",
+            f"is required: {new} of {given} people are new to a ledger that is not empty",
             parameter="new_people",
-            hint="The same people under other ids would get a second budget.",
+            hint="People who are known under other ids would get a second budget.",
         )
 
 
