@@ -35,7 +35,7 @@ def record(run, *arguments):
     ("command", "unit", "epsilon"),
     [
         (("release", *MEAN, "--epsilon", 0.5), "item", 0.5),
-        (("release", *MEAN, "--epsilon", 0.5, "--by-dial"), "item", 0.5),
+        (("release", *MEAN, "--epsilon", 0.5, "--by-weight"), "item", 0.5),
         (("release", "ages.csv", "--aggregate", "count", "--epsilon", 0.5), "row", 0.5),
         (("neighbors", "likes.csv", "--epsilon", 2, "-k", 2), "item", 2.0),
         (("learn", "likes.csv", "--epsilon", 2, "--dry-run", "-o", "m.hetdp"), "item", 2.0),
@@ -118,7 +118,7 @@ def test_formats_follow_the_file_and_options_the_card(run):
         (("wrong.json",), 3, "a guarantee must be facts"),
         (("good.json", "--dial", 2), 2, "--dial must be at least one number"),
         (("good.json", "-o", "label.pdf"), 2, "--output must end in"),
-        (("good.json", "-o", "good.json"), 2, "must not be the data"),
+        (("good.json", "-o", "good.json"), 2, "would overwrite"),
     ],
 )
 def test_what_is_no_promise_is_refused(run, arguments, code, words):

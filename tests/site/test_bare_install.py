@@ -156,8 +156,8 @@ def test_where_an_extra_is_missing_the_command_that_brings_it_is_told(bare):
         assert "Traceback" not in told, command
 
 
-@pytest.mark.slow
 def test_the_readme_needs_no_extra(hidden):
+    """The only run of its examples: pytest does not collect README.md."""
     command = [sys.executable, "-c", HIDING + EXAMPLES, hidden, ROOT / "README.md"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "failed: 0"
