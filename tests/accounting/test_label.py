@@ -152,9 +152,10 @@ def contrast(one, other):
 
 
 def test_colours_can_be_told_apart():
-    from hetdp.accounting.label_views import _DARK, _LIGHT
-
-    for colours in (_LIGHT, _DARK):
+    css = PROMISES["epsilon"].label().to_html()
+    found = re.findall(r"--(\w+): (#[0-9a-f]{6})", css)
+    assert len(found) == 12
+    for colours in (dict(found[:6]), dict(found[6:])):
         assert min(contrast(colours[name], colours["paper"]) for name in ("ink", "quiet")) >= 4.5
         assert min(contrast(colours[name], colours["paper"]) for name in ("before", "more")) >= 3
 

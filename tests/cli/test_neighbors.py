@@ -1,9 +1,8 @@
-"""`hetdp neighbors` and `hetdp recommend`, run through their entry point, and where it matters in a process apart."""
+"""`hetdp neighbors`, run through its entry point, and where it matters in a process apart."""
 
 import csv
 import gzip
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from hetdp.neighbors.engines.gossip.engine import users_settled
 from hetdp.profiles.reading import _FIXED_BYTES, open_pairs
 
 HUGE = ("--epsilon", 200)
-VOTES = ("recommend", "--engine", "exact")
 GROUPS, MEMBERS = 6, 5
 
 
@@ -33,6 +31,7 @@ def twins():
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("likes.csv").write_text("user,item\n" + "".join(f"{user},{item}\n" for user, item in twins()))
+    Path("items.txt").write_text("\n".join(sorted({item for _, item in twins()})))
     return tmp_path
 
 
@@ -47,10 +46,9 @@ class TestNeighbors:
         cycles = ("--cycles", 60) if engine == "gossip" else ()
         level = 30 if engine == "sketch" else 200
         arguments = ("neighbors", "likes.csv", "--epsilon", level, "-k", 3, "--engine", engine, *cycles)
-        code, out, err = run(*arguments, "--names", "observed", "-o", "found.parquet")
+        code, out, err = run(*arguments, "--catalogue", "items.txt", "-o", "found.parquet")
         assert code == 0
         assert "30 users, 78 items" in err
-        assert "rough" in err
         assert "stand out" in err
         total = 29 * level if engine == "gossip" else level  # in so many cycles everybody meets everybody
         assert f"guarantee: epsilon = {total} " in " ".join(out.split())
@@ -63,7 +61,7 @@ class TestNeighbors:
         assert all(row["user"] != row["neighbor"] for row in rows)
         about = json.loads(table.schema.metadata[b"hetdp"])
         assert about["guarantee"]["against_one"] == total
-        assert about["guarantee"]["observed_catalogue"] is True
+        assert about["guarantee"]["delta"] == 0
         assert about["engine"] == engine
         assert "pairs" not in about  # the file goes to recipients
 
@@ -93,7 +91,7 @@ class TestNeighbors:
         assert table.schema.field("user").type == pa.int64()
         assert dict(zip(table["user"].to_pylist(), table["neighbor"].to_pylist(), strict=True))[7] == 8
         Path("t.csv").write_text('user,item\n"a,b",1\nb,1\n"a,b",2\nb,2\nc,3\n')
-        assert run(*VOTES, "t.csv", *HUGE, "-k", 1, "-n", 1, "-o", "r.csv")[0] == 0
+        assert run("neighbors", "t.csv", *HUGE, "-k", 1, "-o", "r.csv")[0] == 0
         assert {row["user"] for row in csv.DictReader(Path("r.csv").read_text().splitlines())} <= {"a,b", "b", "c"}
 
     def test_without_output_the_first_rows_are_shown(self, run):
@@ -102,7 +100,7 @@ class TestNeighbors:
         assert "The first 10 neighbours" in out
         assert "u0-0" in out
         assert "-o FILE" in err
-        assert names_in(Path()) == ["likes.csv"]
+        assert names_in(Path()) == ["items.txt", "likes.csv"]
 
     def test_summary_as_json(self, run):
         code, out, err = run("neighbors", "likes.csv", *HUGE, "-k", 2, "-o", "found.csv", "--json", "--quiet")
@@ -122,20 +120,19 @@ class TestNeighbors:
         code, out, _ = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv", "--dry-run")
         assert code == 0
         assert "nothing was drawn" in out
-        assert names_in(Path()) == ["likes.csv"]
-        shown = json.loads(run(*VOTES, "likes.csv", "--epsilon", 1, "-k", 2, "--dry-run", "--json")[1])
-        assert shown["private"]["estimated_seconds"] >= 0
-        assert shown["private"]["estimated_memory_bytes"] > 0
-        assert shown["guarantee"]["against_one"] == pytest.approx(1)
+        assert names_in(Path()) == ["items.txt", "likes.csv"]
+        shown = json.loads(run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "--dry-run", "--json")[1])
+        assert shown["guarantee"]["against_one"] == 1
+        assert shown["private"]["users"] == 30
 
     @pytest.mark.parametrize("engine", ENGINES)
-    @pytest.mark.parametrize("command", ["neighbors", "recommend"])
-    def test_the_promise_of_a_dry_run_is_the_one_that_is_kept(self, run, command, engine):
+    def test_the_promise_of_a_dry_run_is_the_one_that_is_kept(self, run, engine):
         options = ("--score", "cosine") if engine == "exact" else ()
-        arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, *options, "--json", "--quiet")
+        arguments = ("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, *options)
+        arguments += ("--json", "--quiet")
         planned = json.loads(run(*arguments, "--dry-run")[1])["guarantee"]
         kept = json.loads(run(*arguments)[1])["guarantee"]
-        for number in ("per_recipient", "shared", "observed_catalogue"):
+        for number in ("per_recipient", "shared", "delta"):
             assert kept[number] == pytest.approx(planned[number])
         assert kept["per_recipient"] + kept["shared"] == pytest.approx(1)
         if engine != "gossip":
@@ -154,8 +151,8 @@ class TestNeighbors:
             "--engine",
             "sketch",
             "--significant-only",
-            "--names",
-            "observed",
+            "--catalogue",
+            "items.txt",
             "-o",
             "s.parquet",
         )
@@ -194,45 +191,8 @@ class TestNeighbors:
         arguments = ("neighbors", "likes.csv", *HUGE, "-k", 2)
         run(*arguments)  # whatever had to be compiled has been
         assert "Compiling" not in run(*arguments)[2]
-        monkeypatch.setattr("hetdp.neighbors.engines.base.Engine.compiles", lambda _: True)
-        assert "Compiling, once" in run(*arguments)[2]
-
-    @pytest.mark.parametrize("engine", ENGINES)
-    def test_kernels_never_compiled_are_recognised(self, tmp_path, engine):
-        command = f"from hetdp.neighbors.engines import ENGINES; raise SystemExit(ENGINES[{engine!r}].compiles())"
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
-        assert subprocess.run([sys.executable, "-c", command], env=environment, check=False).returncode == 1
-
-
-@pytest.mark.usefixtures("folder")
-class TestRecommend:
-    @pytest.mark.parametrize("engine", ENGINES)
-    def test_recommends_what_the_group_has(self, run, engine):
-        level = 30 if engine == "sketch" else 400
-        options = ("--epsilon", level, "-k", 3, "-n", 1, "--engine", engine, "--names", "observed")
-        code, out, err = run("recommend", "likes.csv", *options, "-o", "items.parquet")
-        assert code == 0
-        assert f"Epsilon {level} {'per comparison' if engine == 'gossip' else 'in all'}" in err
-        assert "An item of weight v pays" not in err  # what neighbours alone cost would confuse
-        if engine != "gossip":
-            assert f"guarantee: epsilon = {level} " in " ".join(out.split())
-        table = parquet.read_table("items.parquet")
-        assert table.column_names == ["user", "item", "score"]
-        first = {row["user"]: row["item"] for row in table.to_pylist()}
-        # The first user of each group lacks the one item that all others of the group have.
-        assert np.mean([first[f"u{g}-0"] == f"i{g}-12" for g in range(GROUPS)]) > 0.8
-        about = json.loads(table.schema.metadata[b"hetdp"])
-        assert about["epsilon_neighbors"] + about["epsilon_recommendations"] == pytest.approx(level)
-        assert about["voters"] == 100
-
-    def test_voters_are_a_setting_of_votes_alone(self, run):
-        options = ("likes.csv", "--epsilon", 1, "--voters", 7, "--json", "--dry-run")
-        _, out, _ = run("recommend", *options, "--engine", "exact")
-        assert json.loads(out)["voters"] == 7
-        code, _, err = run("recommend", *options)
-        assert code == 2
-        assert "--voters: no meaning with --engine model" in err
-        assert run("neighbors", *options)[0] == 2
+        monkeypatch.setattr(output, "compiled", lambda _: False)
+        assert "Compiling (once" in run(*arguments)[2]
 
 
 @pytest.mark.usefixtures("folder")
@@ -249,7 +209,7 @@ class TestSources:
     }
 
     @pytest.mark.parametrize("name", FILES)
-    @pytest.mark.parametrize("command", ["neighbors", "recommend --engine exact", "evaluate"])
+    @pytest.mark.parametrize("command", ["neighbors", "evaluate"])
     def test_known_files_need_no_options(self, run, command, name):
         Path(name).write_text(self.FILES[name])
         arguments = (*command.split(), name, "--epsilon", 1, "-k", 2, "--dry-run")
@@ -308,53 +268,28 @@ class TestSources:
             in run("neighbors", *options, 200)[2]
         )
         assert "at epsilon 0.5, a neighbour needs about" in run("neighbors", *options, 0.5)[2]
-        remark = run(*VOTES, *options, 1)[2]
-        assert "at epsilon 0.4 (the part that finds neighbours), a neighbour needs about" in remark
-        assert "at epsilon 1, a neighbour needs" in run("recommend", *options, 1, "--engine", "sketch")[2]
+        assert "at epsilon 1, a neighbour needs" in run("neighbors", *options, 1, "--engine", "sketch")[2]
 
 
 @pytest.mark.usefixtures("folder")
 class TestCatalogue:
-    PUBLIC = "Names are not protected"
-
-    @pytest.mark.parametrize("command", ["neighbors", "recommend"])
     @pytest.mark.parametrize("engine", ENGINES)
-    def test_the_promise_no_longer_excepts_names(self, run, command, engine):
+    def test_only_private_names_of_sketches_spend_delta(self, run, engine):
         Path("items.txt").write_text("\n".join(sorted({item for _, item in twins()} | {"nobody's"})))
-        arguments = (command, "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, "--json", "--quiet")
-        observed = json.loads(run(*arguments, "--names", "observed")[1])["guarantee"]
-        assert self.PUBLIC in observed["text"]
-        assert (observed["delta"], observed["observed_catalogue"]) == (1.0, True)
+        arguments = ("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "--engine", engine, "--json", "--quiet")
         shown = json.loads(run(*arguments, "--delta", 1e-5)[1])
         assert (shown["catalogue"], shown["delta"]) == ("private", 1e-5)
-        needed = command == "recommend" or engine == "sketch"
-        assert shown["guarantee"]["delta"] == (1e-5 if needed else 0.0), "lists of people need no names"
-        assert self.PUBLIC not in shown["guarantee"]["text"]
+        assert shown["guarantee"]["delta"] == (1e-5 if engine == "sketch" else 0.0), "lists of people need no names"
         for extra in ((), ("--dry-run",)):
             shown = json.loads(run(*arguments, "--catalogue", "items.txt", *extra)[1])
             assert shown["private"]["items"] == 79
             assert shown["catalogue"] == "given"
-            assert self.PUBLIC not in shown["guarantee"]["text"]
-
-    def test_without_enough_people_nothing_is_named_and_nothing_recommended(self, run):
-        code, out, err = run("recommend", "likes.csv", "--epsilon", 1, "-k", 2, "--engine", "exact", "--json")
-        assert code == 0
-        assert "first_rows" not in json.loads(out)
-        assert "no item may be named" in " ".join(err.split())
-        many = "user,item\n" + "".join(
-            f"{user},{item}\n" for user in range(90) for item in "abc" if user % 3 or item < "b"
-        )
-        Path("many.csv").write_text(many + "7,clinic\n")
-        code, out, _ = run("recommend", "many.csv", "--epsilon", 20, "-k", 2, "--engine", "exact", "--json", "-n", 3)
-        assert {row["item"] for row in json.loads(out)["first_rows"]} == {"b", "c"}
-        code, _, err = run("neighbors", "many.csv", "--epsilon", 1, "--catalogue", "many.csv", "--names", "observed")
-        assert code == 2
-        assert "--names and --catalogue exclude each other" in err
+            assert shown["guarantee"]["delta"] == 0
 
     def test_items_that_are_missing_are_counted(self, run):
         Path("items.csv").write_text("item,title\n" + "".join(f"i{g}-0,secret\n" for g in range(GROUPS)))
-        for command in (("neighbors",), VOTES, ("evaluate",)):
-            code, out, err = run(*command, "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.csv")
+        for command in ("neighbors", "evaluate"):
+            code, out, err = run(command, "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.csv")
             assert (code, out) == (3, "")
             assert "items.csv must list every item in the data. Got 72 of 78" in err
             assert "i1-1" not in err
@@ -387,7 +322,7 @@ class TestBadInput:
             ("user,item\nann,secret\nbob,b\n", ("-k", 2), 2, "--neighbors must be below the number of users (2)"),
         ],
     )
-    @pytest.mark.parametrize("command", ["neighbors", "recommend --engine exact", "evaluate"])
+    @pytest.mark.parametrize("command", ["neighbors", "evaluate"])
     def test_bad_files(self, run, command, content, options, code, words):  # noqa: PLR0917  (one per parameter)
         Path("bad.csv").write_text(content)
         found, out, err = run(*command.split(), "bad.csv", "--epsilon", 1, *options)
@@ -424,12 +359,9 @@ class TestBadInput:
             (("--epsilon", 1, "--min-rating", "nan"), 2, "--min-rating must be a finite number"),
         ],
     )
-    @pytest.mark.parametrize("command", ["neighbors", "recommend --engine exact"])
-    def test_bad_options_are_refused_before_reading(  # noqa: PLR0917  (one per parameter)
-        self, run, monkeypatch, command, options, code, words
-    ):
+    def test_bad_options_are_refused_before_reading(self, run, monkeypatch, options, code, words):
         monkeypatch.setattr("hetdp.cli.source.Source.read", None)
-        found, out, err = run(*command.split(), "likes.csv", *options)
+        found, out, err = run("neighbors", "likes.csv", *options)
         assert found == code
         assert words in err
         assert out == ""
@@ -508,7 +440,7 @@ class TestFilesAreWholeOrNotThere:
         assert (code, out) == (130, "")
         assert "Interrupted" in err
         assert Path(name).read_text() == "old"
-        assert names_in(Path()) == sorted(["likes.csv", name])
+        assert names_in(Path()) == sorted(["items.txt", "likes.csv", name])
 
     def test_ctrl_c_while_searching(self, folder):
         command = Path(sys.executable).parent / "hetdp"
@@ -529,7 +461,7 @@ class TestFilesAreWholeOrNotThere:
         assert (process.returncode, out) == (130, "")
         assert "Traceback" not in err
         assert Path("old.csv").read_text() == "old"
-        assert names_in(folder) == ["likes.csv", "old.csv"]
+        assert names_in(folder) == ["items.txt", "likes.csv", "old.csv"]
 
     def test_an_existing_file_is_replaced(self, run):
         Path("found.csv").write_text("old")

@@ -34,7 +34,7 @@ def cases():
         yield pytest.param(chosen, marks=marks, id=f"{case.name} ({case.audit})")
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", list(cases()))
 def test_no_promise_is_broken(case):
     finding = case.run(11)
     assert finding.audit == case.audit

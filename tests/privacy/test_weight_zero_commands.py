@@ -187,7 +187,9 @@ OWN = re.compile(r"likes\.csv|quality\.svg|people\.csv|more\.csv|me\.(csv|json)|
 
 
 def commands(group=cli, path=()):
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         else:

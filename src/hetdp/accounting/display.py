@@ -403,8 +403,9 @@ def plot_what_is_left(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is opti
     """Return the drawing of what is left to each account. Exact: for the owner of the data."""
     if ledger.colluders is not None:
         raise InvalidInput(
-            "ledger must have accounts to be drawn. Got one of profiles instead, which has none: its total, limit and "
-            "left are public."
+            "must have accounts to be drawn (got one of profiles)",
+            parameter="ledger",
+            hint="Its total, limit and left are public.",
         )
     limits, left, active = ledger.limits, ledger.remaining, ledger.active
     bounded = np.isfinite(limits)

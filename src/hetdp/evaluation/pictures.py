@@ -59,7 +59,7 @@ def plot_evaluation(found: "Evaluation", table: str | None, measure: str) -> Any
         for panel in [_panel(name, [row for row in rows if row.weights in (None, weights)], by, weights)]
     ]
     if not panels:
-        raise InvalidInput("must be one that was measured (got an empty one)", parameter="table")
+        raise InvalidInput("must be one that was measured", parameter="table")
     title = titled(
         "What privacy costs: quality against total loss",
         "Private: measured without noise, for whoever may see the data. Means over runs and users with their "

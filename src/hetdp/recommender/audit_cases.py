@@ -31,6 +31,7 @@ from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.estimator import PrivateRecommender
 from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixRule, MatrixSums, noisy_sums
 from hetdp.recommender.model import Evidence
+from hetdp.recommender.names import MOST_NAMES
 from hetdp.recommender.parts import Part, PersonDials
 from hetdp.sketching.law import chance_of_one, contrast
 
@@ -136,6 +137,31 @@ def _matrix(random_state: RandomState, *, unit: str = "item", catalogue: str = "
     return [Reached("pairs", (pairs - pairs.mean()) / sigma, "gaussian", slack=0.004)]
 
 
+def _names_of_people(random_state: RandomState) -> list[Reached]:
+    """Look at which names come out where whole people are protected, who have as many items as count in full, or twice.
+
+    With twice as many items, each counts half; so twice as many owners are as good as the others.
+    """
+    parts = []
+    for times in (1, 2):
+        for owners in (_OWNERS[0] * times, 2 * _OWNERS[0] * times):
+            items = np.tile(np.arange(_RARE), owners)
+            users = np.arange(items.size) // (MOST_NAMES * times)
+            model = PrivateRecommender(
+                200.0, delta=_ODD_DELTA, release="matrix", unit="user", n_head=2, random_state=random_state
+            ).fit(Profiles.from_pairs(users, items, np.ones(items.size)))
+            found = np.zeros(_RARE, dtype=np.bool_)
+            found[model.item_ids_.astype(np.int64)] = True
+            settings = model._public.settings  # noqa: SLF001
+            scale, delta = MOST_NAMES / float(settings.names_epsilon), float(settings.names_delta)
+            bound = scale * math.log((math.expm1(1 / scale) * MOST_NAMES / delta + 2) / 2)
+            beyond = bound - owners / times
+            tail = (math.exp(-abs(beyond) / scale) - math.exp(-bound / scale)) / (2 * -math.expm1(-bound / scale))
+            words = f"names that {owners} people with {MOST_NAMES * times} items have"
+            parts.append(Reached(words, found, "coins", tail if beyond >= 0 else 1 - tail, slack=0.01))
+    return parts
+
+
 #: Every public way to a model, by name.
 FRONT_DOORS: dict[str, FrontDoor] = {
     "PrivateRecommender.fit, sketches": _sketched,
@@ -144,6 +170,7 @@ FRONT_DOORS: dict[str, FrontDoor] = {
     "PrivateRecommender.fit, matrix": _matrix,
     "PrivateRecommender.fit, matrix of people": partial(_matrix, unit="user"),
     "PrivateRecommender.fit, matrix, private names": partial(_matrix, catalogue="private"),
+    "PrivateRecommender.fit, matrix of people, private names": _names_of_people,
 }
 
 

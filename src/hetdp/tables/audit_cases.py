@@ -42,7 +42,7 @@ __all__ = [
 _GROUPS, _MANY_GROUPS = 12_000, 212_000
 _UPPER = 8.0
 #: Keys that some people are in, and how many.
-_KEYS, _MEMBERS = 8_000, (3, 4)
+_KEYS, _MEMBERS, _PEOPLE_OF_KEYS = 8_000, (3, 4), (6, 9)
 _DELTA = 0.01
 #: Weights of people who are in a group, or not.
 _DIALS = [1.0, 0.0, 0.4]
@@ -112,12 +112,34 @@ def _chosen_keys(random_state: RandomState) -> list[Reached]:
     found[chosen] = True
     parts = [Reached("counts of chosen keys", (_values(answer, "people") - members[chosen]) * share)]
     for size in _MEMBERS:
-        beyond = bound - size * share  # what noise, cut off at the bound, must be above
-        chance = (math.exp(-beyond) - math.exp(-bound)) / (2 * -math.expm1(-bound))
-        if beyond < 0:
-            chance = 1 - (math.exp(beyond) - math.exp(-bound)) / (2 * -math.expm1(-bound))
+        chance = _above(bound - size * share, bound, 1.0)
         parts.append(Reached(f"keys of {size} people", found[members == size], "coins", chance))
     return parts
+
+
+def _keys_of_people(random_state: RandomState) -> list[Reached]:
+    """Look at which keys come out where each person is in as many keys as they may be counted in."""
+    sizes = np.repeat(_PEOPLE_OF_KEYS, _KEYS // 4)
+    rows = np.arange(sizes.sum())
+    table = pa.table({"ward": np.repeat(np.arange(sizes.size), sizes), "person": rows % (rows.size // _MOST_GROUPS)})
+    answer = release_table(
+        table, {"people": count()}, epsilon=4.0, by={"ward": unknown_keys(delta=_DELTA)}, unit="person",
+        max_groups=_MOST_GROUPS, random_state=random_state,
+    )  # fmt: skip
+    scale = _MOST_GROUPS / _share(answer)
+    bound = scale * math.log((math.expm1(1 / scale) * _MOST_GROUPS / answer.guarantee.delta + 2) / 2)
+    found = np.zeros(sizes.size, dtype=np.bool_)
+    found[[row.key[0] for row in answer.rows]] = True
+    return [
+        Reached(f"keys of {size} people", found[sizes == size], "coins", _above(bound - size, bound, scale))
+        for size in _PEOPLE_OF_KEYS
+    ]
+
+
+def _above(level: float, bound: float, scale: float) -> float:
+    """Return the chance that Laplace noise, cut off at a bound, is above a level."""
+    tail = (math.exp(-abs(level) / scale) - math.exp(-bound / scale)) / (2 * -math.expm1(-bound / scale))
+    return tail if level >= 0 else 1 - tail
 
 
 #: Every public way to a table, by name.
@@ -125,6 +147,7 @@ FRONT_DOORS: dict[str, FrontDoor] = {
     "hetdp.release_table, every aggregate": _aggregates,
     "hetdp.release_table, counts of people": _counts,
     "hetdp.release_table, unknown keys": _chosen_keys,
+    "hetdp.release_table, unknown keys of people": _keys_of_people,
 }
 
 

@@ -224,11 +224,26 @@ def _sums_at(*, counts=Fraction(1), pairs=Fraction(1)):
     return make
 
 
+def _noise_for_one_name(real):
+    return lambda *, whole_people: (real(whole_people=whole_people)[0], 1)
+
+
+def _nine_names(real):
+    """Count a person in full for nine names, where noise is that of eight."""
+
+    def steps(*given):
+        with patch.object(names, "MOST_NAMES", 9):
+            return real(*given)
+
+    return steps
+
+
 def _public(name):
     return FRONT_DOORS[f"PrivateRecommender.fit, {name}"]
 
 
 _named, _whole_matrix = _public("sketches, private names"), _public("matrix")
+_people_named = _public("matrix of people, private names")
 
 VARIANTS = (
     Variant("a model from bits 2 % too sharp", _by_many(_strength, without([3]), {3: float(_STRONG)}, _MANY)),
@@ -273,6 +288,8 @@ VARIANTS = (
     behind(_named, "sketches at the full level, beside names", ModelSettings, model_epsilon=_all_of("epsilon")),
     behind(_named, "names at twice their level", names, chosen_names=told_otherwise(epsilon=lambda level: 2 * level)),
     behind(_named, "names at ten times delta", names, chosen_names=told_otherwise(delta=lambda delta: 10 * delta)),
+    behind(_people_named, "names of people with noise for one name", names, _counting=_noise_for_one_name),
+    behind(_people_named, "nine names per person with noise for eight", names, _steps_of_people=_nine_names),
     behind(
         _public("matrix, private names"),
         "a matrix at the full level, beside names",

@@ -326,9 +326,7 @@ class Ledger:
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
         place = resolved(path)
         if not is_there(place):
-            raise LedgerError(
-                f"The ledger file {place} does not exist. hetdp release --ledger makes one, or hetdp.Ledger."
-            )
+            raise LedgerError(f"Ledger not found: {place}.")
         ledger = cls.__new__(cls)
         ledger._start(LedgerFile(place), place, on_exhausted)  # noqa: SLF001  (the second constructor)
         return ledger
@@ -825,7 +823,7 @@ class Ledger:
             places = known.find(wanted)
             if (places < 0).any():
                 unknown = int(np.count_nonzero(places < 0))
-                raise InvalidInput(f"ids must be known to the ledger (got {unknown} unknown ones)")
+                raise InvalidInput(f"must be known to the ledger (got {unknown} unknown ones)", parameter="ids")
             settled = state.accounts.take(places).settled(state.totals)
             changed = state.accounts.changed(places, replace(settled, dials=checked))
             return replace(state, totals=replace(state.totals, dialled=True), roll=changed), []
@@ -921,8 +919,9 @@ class Ledger:
         """Refuse questions about items where there is one total: "nothing spent" would be a false answer."""
         if self.colluders is not None:
             raise InvalidInput(
-                "ledger must have accounts of items, rows or people. Got one of profiles instead: its total, limit, "
-                "left and history tell what was spent."
+                "must have accounts of items, rows or people (got one of profiles)",
+                parameter="ledger",
+                hint="Its total, limit, left and history say what was spent.",
             )
 
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
