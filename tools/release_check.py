@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 #: What every installation can do: one real command of each group. `people.csv` and `likes.csv` come from the first two.
 BARE = (
-    "hetdp --version --json",
+    "hetdp --version",
     "hetdp warm-up exact",
     "hetdp demo",
     "hetdp demo --save people.csv",
@@ -46,11 +46,10 @@ BARE = (
     "hetdp label answer.json",
     "hetdp neighbors likes.csv --epsilon 1 -k 5 -o near.parquet --ledger likes.db --limit 5",
     "hetdp learn likes.csv --epsilon 3 -o model.hetdp",
-    "hetdp recommend --model model.hetdp --profile me.csv --why",
-    "hetdp recommend likes.csv --epsilon 3 -o items.jsonl",
+    "hetdp recommend model.hetdp me.csv --why",
+    "hetdp recommend model.hetdp likes.csv -o items.jsonl",
     "hetdp evaluate likes.csv --epsilon 1 -k 5 --runs 2",
     "hetdp audit mine.py:noisy_sum --claimed 1 --adjacent '[[[0, 1], [1, 1]]]' --samples 2000",
-    "hetdp completion bash",
     "python -m doctest -o ELLIPSIS -o NORMALIZE_WHITESPACE README.md",
 )
 #: What an extra is for. An extra that is not named here is a failure: nobody would know whether it works.

@@ -79,7 +79,7 @@ def test_what_cannot_be_reached_is_said_with_what_can():
     ("arguments", "message"),
     [
         ({"within": 0}, ("within", "a number above 0")),
-        ({"within": 1, "epsilon": 1}, (None, "epsilon and rho must not be given with within")),
+        ({"within": 1, "epsilon": 1}, ("within", "cannot be used with epsilon or rho")),
         ({"within": 1, "denominator": 0}, ("within", "asked of a stretched mean")),
         ({"within": 1, "confidence": 2}, ("confidence", "strictly between 0 and 1")),
         ({"within": 1, "deviation": -1}, ("deviation", "a number of at least 0")),

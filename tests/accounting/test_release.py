@@ -316,9 +316,9 @@ def test_dropped_items_no_longer_count():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, ("epsilon", "given, and rho must not")),
-        ({"epsilon": 1, "rho": 1}, ("epsilon", "given, and rho must not")),
-        ({"noise": "gaussian", "epsilon": 1}, ("rho", "given, and epsilon must not")),
+        ({}, ("epsilon", "required")),
+        ({"epsilon": 1, "rho": 1}, ("rho", "cannot be used")),
+        ({"noise": "gaussian", "epsilon": 1}, ("epsilon", "cannot be used")),
         ({"noise": "uniform", "epsilon": 1}, ("noise", "one of 'laplace', 'gaussian'")),
         ({"epsilon": -1}, ("epsilon", "a number above 0")),
         ({"epsilon": float("nan")}, ("epsilon", "a number above 0")),

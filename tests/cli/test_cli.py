@@ -8,14 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.support.errors import complaints
 
 import hetdp
-from hetdp.cli import release as release_command
 from hetdp.mechanisms.named import QUERIES, SELECTED, mechanism_named
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
@@ -38,9 +37,8 @@ class TestRelease:
         code, out, err = run("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1,
                              "--ledger", "ledger.db")  # fmt: skip
         assert code == 0
-        assert "guarantee: epsilon = 1 for a dial of 1, in proportion for others" in out
-        assert "dials pay 2 with the denominator (in full: --json, -o)." in out
-        assert "Made ledger.db: every row, by its position, may lose epsilon = 3 in total" in err
+        assert "guarantee: epsilon = 1" in out
+        assert "Created ledger.db" in err
         with hetdp.Ledger.open("ledger.db") as ledger:
             weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
             assert ledger.spent == pytest.approx(weights)
@@ -74,7 +72,7 @@ class TestRelease:
         arguments = (*MEAN, "--weight-column", "privacy", "--epsilon", 1e6, "--json", "--quiet")
         code, out, err = run("release", "people.parquet", *arguments)
         assert (code, out) == (3, "")
-        assert "--weight-column 'privacy' of people.parquet must hold a weight in every row" in err
+        assert "'privacy'" in err
         arguments += ("--default-weight", 1)
         code, out, _ = run("release", "people.parquet", *arguments)
         assert code == 0
@@ -101,11 +99,11 @@ class TestRelease:
         arguments = ("release", "people.csv", *MEAN, "--epsilon", 2, "--ledger", "ledger.db", "--json")
         code, out, _ = run(*arguments, "--dry-run")
         assert code == 0
-        assert json.loads(out)["private"]["rows_that_cannot_pay"] == 0
+        assert json.loads(out)["private"]["rows_with_too_little_budget"] == 0
         assert not Path("ledger.db").exists()
         assert run(*arguments)[0] == 0
         code, out, _ = run(*arguments, "--dry-run")
-        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 200)
+        assert (code, json.loads(out)["private"]["rows_with_too_little_budget"]) == (0, 200)
         with hetdp.Ledger.open("ledger.db") as ledger:
             assert ledger.spent == pytest.approx(np.full(200, 2.0))
 
@@ -118,25 +116,17 @@ class TestRelease:
         options = ("--on-exhausted", "drop", "--westin", "0.34,0.43,0.23", "--denominator", 0, "--json")
         code, out, err = run(*arguments, *options)
         assert code == 0
-        assert "Rows that cannot pay do not count any more" in err
+        assert "Rows with too little budget do not count any more" in err
         public = json.loads(out)
         assert (public["estimate"], public["on_exhausted"]) == (None, "drop"), "no prior knows who cannot pay"
 
-    @pytest.mark.parametrize(
-        ("query", "remark"),
-        [
-            ("mean", "The estimate is the mean weighted by dials"),
-            ("histogram", "the strict are under-represented; --by-dial shows it"),
-            ("variance", "right where dials do not go with values"),
-            ("median", "Items count with their weights"),
-            ("maximum", "a weight of about 20 / epsilon together reach"),
-        ],
-    )
-    def test_what_dials_do_to_an_answer_is_said(self, run, query, remark):
-        options = ("--column", "hours", "--lower", 0, "--upper", 80, "--epsilon", 1, "--weight-column", "privacy")
-        code, _, err = run("release", "people.csv", "--query", query, *options)
-        assert code == 0
-        assert remark in err
+    @pytest.mark.parametrize("query", ["mean", "histogram", "variance", "median", "maximum"])
+    def test_what_weights_do_to_an_answer_is_said(self, run, query):
+        options = ("--column", "hours", "--lower", 0, "--upper", 80, "--epsilon", 1)
+        asked = ("release", "people.csv", "--query", query, *options)
+        said = [run(*asked, *more)[2].splitlines() for more in ((), DIALS[-2:])]
+        assert len(said[1]) == len(said[0]) + 1
+        assert any("privacy weights" in line for line in said[1])
 
     def test_selections_refuse_what_is_about_stretching(self, run):
         options = ("--column", "hours", "--lower", 0, "--upper", 80)
@@ -144,7 +134,7 @@ class TestRelease:
         for more in (("--multiplier", 2), ("--westin", "0.34,0.43,0.23")):
             code, _, err = run("release", "people.csv", "--query", "median", *options, "--epsilon", 1, *more)
             assert code == 2
-            assert f"{more[0]} must not be given for --query median" in err
+            assert complaints(err) == [more[0]]
 
     def test_who_was_dropped_once_spoils_later_estimates_by_a_prior_too(self, run):
         options = (*MEAN, "--epsilon", 1, "--weight-column", "privacy", "--ledger", "l.db", "--limit", 1.5)
@@ -152,13 +142,13 @@ class TestRelease:
         for _ in range(2):
             assert run("release", "people.csv", *options, "--on-exhausted", "drop")[0] == 0
         code, out, _ = run("release", "people.csv", *options, "--dry-run", "--json")
-        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 0)
+        assert (code, json.loads(out)["private"]["rows_with_too_little_budget"]) == (0, 0)
         weights = [float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]]
         assert json.loads(out)["private"]["rows_dropped_before"] == weights.count(1.0)
         code, out, err = run("release", "people.csv", *options, *prior, "--epsilon", 0.1)
         assert code == 0
         assert (json.loads(out)["estimate"], json.loads(out)["on_exhausted"]) == (None, "drop")
-        assert "Rows that cannot pay" in err
+        assert "Rows with too little budget" in err
 
     def test_dropped_rows_do_not_count_in_a_median(self, run):
         Path("two.csv").write_text("x,w\n" + "5,1\n" * 150 + "70,0.1\n" * 50)
@@ -168,7 +158,7 @@ class TestRelease:
             code, out, err = run("release", "two.csv", "--query", "median", *options, *level)
             assert code == 0
         assert json.loads(out)["value"] == pytest.approx(70, abs=1)
-        assert "Rows that cannot pay do not count any more" in err
+        assert "Rows with too little budget do not count any more" in err
 
     def test_an_answer_that_was_paid_for_is_shown_although_it_cannot_be_written(self, run, monkeypatch):
         def full(*_, **__):
@@ -187,7 +177,8 @@ class TestRelease:
         monkeypatch.setattr("hetdp.cli.output.tempfile.NamedTemporaryFile", full)
         code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "l.db", "-o", "answer.json")
         assert (code, out) == (3, "")
-        assert "--output must be a writable file [(]got 'answer.json' (No space left on device)[)]" in err
+        assert complaints(err) == ["--output"]
+        assert "No space left on device" in err
         assert {path.name for path in Path().iterdir()} == {"people.csv"}
 
     def test_rows_are_recognised_by_their_identifier(self, run):
@@ -196,7 +187,7 @@ class TestRelease:
         lines = Path("people.csv").read_text().split()
         Path("later.csv").write_text("\n".join([lines[0], "new,40,1,Rome", lines[5], lines[3]]) + "\n")
         code, out, _ = run("release", "later.csv", *arguments, "--dry-run", "--json")
-        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 0)
+        assert (code, json.loads(out)["private"]["rows_with_too_little_budget"]) == (0, 0)
         code, _, err = run("release", "later.csv", *arguments)
         assert code == 0
         assert "Private: added 1 new person" in err
@@ -205,7 +196,7 @@ class TestRelease:
         assert (spent["p4"], spent["p2"], spent["p0"], spent["new"]) == (2, 2, 1, 1)
         code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--ledger", "ids.db")
         assert code == 3
-        assert "--id-column must be given: the ledger was made with ids" in err
+        assert complaints(err) == ["--id-column"]
 
     def test_output_is_written_whole(self, run):
         code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "-o", "answer.json")
@@ -247,21 +238,18 @@ class TestRelease:
         assert not Path("l.db").exists()
         code, out, _ = run(*arguments)
         assert code == 0
-        assert "dials that leave half of the weight, as nothing is known about them; values spread evenly" in " ".join(
-            out.split()
-        )
+        assert "values spread evenly" in " ".join(out.split())
         code, out, err = run(*arguments[:-1], 0.1)
-        assert (code, out) == (2, "")
-        assert "--within must be at least" in err
+        assert (code, out, complaints(err)) == (2, "", ["--within"])
         assert "What helps: --westin" in err
         assert "--deviation" in err
         total = ("--query", "total", "--column", "hours", "--lower", 0, "--upper", 8000)
         _, _, err = run("release", "people.csv", *total, "--weight-column", "privacy", "--within", 1)
-        assert re.search(r"--within must be at least \d{4,}: with", err), "a number that people can read"
+        assert re.search(r"at least \d{4,}: with", err), "a number that people can read"
 
-    def test_answers_by_dial(self, run):
+    def test_answers_by_weight_class(self, run):
         # Noise makes somebody of nobody with a chance of 1e-7 at this confidence.
-        arguments = ("release", "people.csv", "--weight-column", "privacy", "--by-dial", "--epsilon", 3)
+        arguments = ("release", "people.csv", "--weight-column", "privacy", "--by-weight", "--epsilon", 3)
         arguments += ("--confidence", 0.99)
         code, out, err = run(*arguments, *MEAN, "--ledger", "l.db", "--json")
         levels = json.loads(out)["levels"]
@@ -269,7 +257,7 @@ class TestRelease:
         assert levels[0]["low"] < levels[0]["estimate"] < levels[0]["high"]
         assert levels[0]["estimate"] == pytest.approx(40, abs=25)
         assert (levels[1]["estimate"], levels[1]["reason"] is None) == (None, False)  # nobody is there
-        assert "dials go with values" in err
+        assert "values depend on privacy weights" in err
         with hetdp.Ledger.open("l.db") as ledger:
             weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
             assert ledger.spent == pytest.approx(3 * weights)
@@ -277,16 +265,16 @@ class TestRelease:
         code, out, _ = run(*arguments, *MEAN, "--dry-run", "--json")
         assert (code, json.loads(out)["each_weight_loses"]) == (0, 12)
         histogram = ("--query", "histogram", "--column", "hours", "--lower", 0, "--upper", 80, "--bins", 2)
-        code, out, _ = run(*arguments, *histogram, "--dial-levels", "0,0.6,1")
+        code, out, _ = run(*arguments, *histogram, "--weight-classes", "0,0.6,1")
         assert code == 0
-        assert "share by dial" in out
+        assert "share by weight class" in out
         assert "0.6 to 1" in out
 
     def test_the_estimate_comes_first_with_its_interval(self, run):
         arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)
         code, out, _ = run(*arguments)
         assert code == 0
-        places = [out.index(word) for word in ("estimate of the mean", "95 % interval", "mean, as dials leave it")]
+        places = [out.index(word) for word in ("estimate of the mean", "95 % interval", "raw value of the mean")]
         assert places == sorted(places)
         code, out, _ = run(*arguments, "--confidence", 0.8, "--json", "--quiet")
         public = json.loads(out)
@@ -301,74 +289,84 @@ class TestRelease:
         assert "of each bin by itself" in out
 
     @pytest.mark.parametrize(
-        ("arguments", "code", "message"),
+        ("arguments", "about"),
         [
-            ((*MEAN,), 2, "exactly one of --epsilon and --rho"),
-            ((*MEAN, "--epsilon", "1", "--rho", "1"), 2, "exactly one of --epsilon and --rho"),
-            ((*MEAN, "--epsilon", "0"), 2, "Error: --epsilon must be a number above 0 [(]got 0.0[)]"),
-            ((*MEAN, "--epsilon", "nan"), 2, "epsilon must be a number above 0"),
-            ((*MEAN, "--epsilon", "x"), 2, "not a valid float"),
-            (("--query", "mean", "--column", "hours", "--epsilon", "1"), 2, "--lower and --upper must be given"),
-            (("--query", "middle", "--column", "hours", "--epsilon", "1"), 2, "'middle' is not one of"),
-            ((*MEAN[:-1], "-5", "--epsilon", "1"), 2, "lower must be below upper"),
-            ((*MEAN, "--epsilon", "1", "--center", "99"), 2, "center must lie inside"),
-            ((*MEAN, "--epsilon", "1", "--multiplier", "0.5"), 2, "multiplier must be >= 1"),
-            ((*MEAN, "--epsilon", "1", "--multiplier", "most"), 2, "--multiplier must be a number"),
-            ((*MEAN, "--epsilon", "1", "--multiplier", "best"), 2, "needs --westin"),
-            ((*MEAN, "--epsilon", "1", "--westin", "1,2"), 2, "--westin must be three shares"),
-            ((*MEAN, "--epsilon", "1", "--westin", "1,2,3"), 2, "sum to 1"),
-            ((*MEAN, "--epsilon", "1", "--default-weight", "2"), 2, "--default-weight must lie in"),
-            ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), 2, "--limit must be >= 0"),
-            ((*MEAN, "--epsilon", "1", "--within", "1"), 2, "exactly one of --epsilon and --rho"),
-            ((*MEAN, "--epsilon", "1", "--deviation", "1"), 2, "--deviation must not be given without --within"),
-            ((*MEAN, "--epsilon", "1", "--dial-levels", "0,1"), 2, "--dial-levels must not be given without --by-dial"),
-            ((*MEAN, "--epsilon", "1", "--by-dial", "--dial-levels", "a"), 2, "--dial-levels must be numbers such as"),
-            ((*DIALS, "--epsilon", "1", "--by-dial", "--dial-levels", "1,0"), 2, "--dial-levels must be at least two"),
-            ((*MEAN, "--epsilon", "1", "--by-dial"), 2, "--by-dial must not be given without --weight-column"),
-            (
-                (*MEAN, "--epsilon", "1", "--by-dial", "--denominator", "0"),
-                2,
-                "--by-dial must be asked of a mean, total",
-            ),
-            (("--query", "median", *MEAN[2:], "--within", "1"), 2, "--within must be asked of a mean, total, count"),
-            ((*MEAN, "--within", "1", "--by-dial"), 2, "--by-dial must not be given with --within"),
-            ((*MEAN, "--epsilon", "1", "--limit", "2"), 2, "--limit must not be given without --ledger"),
-            ((*MEAN, "--epsilon", "1", "--id-column", "id"), 2, "--id-column must not be given without --ledger"),
-            ((*MEAN, "--epsilon", "1", "--confidence", "1"), 2, "is not in the range 0<x<1"),
-            ((*MEAN, "--epsilon", "1", "--denominator", "-1"), 2, "is not in the range x>=0"),
-            ((*MEAN, "--epsilon", "1", "--weight-column", "nope"), 3, "must have a column 'nope'"),
-            ((*MEAN, "--epsilon", "1", "--weight-column", "nope"), 3, "Tell which it is by --weight-column."),
-            ((*MEAN, "--epsilon", "1", "--weight-column", "hours"), 3, "weights must lie in [0, 1]"),
-            ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "must identify each row"),
-            (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "numeric"),
-            ((*MEAN, "--epsilon", "1", "-o", "answer.csv"), 2, "--output must end in .json: 'answer.csv' does not"),
-            ((*MEAN, "--epsilon", "1", "--ledger", "l.json", "-o", "l.json"), 2, "--output must not be the data"),
-            ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "200 rows cannot afford"),
-            ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), 2, "multiplier small enough"),
-            ((*MEAN, "--rho", "5e-324", "--ledger", "new.db"), 2, "rho must be large enough"),
-            ((*MEAN, "--epsilon", "1e-300", "--ledger", "new.db"), 2, "epsilon must be large enough"),
-            ((*MEAN[:-1], "5e-324", "--epsilon", "1", "--ledger", "new.db"), 2, "sensitivity of the query"),
-            ((*MEAN, "--epsilon", "1", "-o", "nowhere/answer.json"), 3, "--output must be in an existing folder"),
-            ((*MEAN, "--epsilon", "1", "--ledger", "people.csv"), 5, "is not a ledger"),
-            ((*MEAN, "--epsilon", "1", "--ledger", "nowhere/l.db"), 5, "cannot be created"),
+            ((), ["--query", "--column", "--epsilon"]),
+            (MEAN, ["--epsilon"]),
+            ((*MEAN, "--epsilon", "1", "--rho", "1"), ["--epsilon"]),
+            ((*MEAN, "--epsilon", "1", "--within", "1"), ["--epsilon"]),
+            ((*MEAN, "--epsilon", "0"), ["--epsilon"]),
+            ((*MEAN, "--epsilon", "nan"), ["--epsilon"]),
+            ((*MEAN, "--epsilon", "x"), ["--epsilon"]),
+            ((*MEAN, "--epsilon", "1e-300", "--ledger", "new.db"), ["--epsilon"]),
+            ((*MEAN, "--rho", "5e-324", "--ledger", "new.db"), ["--rho"]),
+            (("--query", "mean", "--column", "hours", "--epsilon", "1"), ["--lower", "--upper"]),
+            (("--query", "mean", "--bins", "2"), ["--column", "--bins", "--lower", "--upper", "--epsilon"]),
+            (("--query", "middle", "--column", "hours", "--epsilon", "1"), ["--query"]),
+            ((*MEAN[:-1], "-5", "--epsilon", "1"), ["--lower"]),
+            ((*MEAN, "--epsilon", "1", "--center", "99"), ["--center"]),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "0.5"), ["--multiplier"]),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "most"), ["--multiplier"]),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "best"), ["--multiplier"]),
+            ((*MEAN, "--epsilon", "1", "--westin", "1,2"), ["--westin"]),
+            ((*MEAN, "--epsilon", "1", "--westin", "1,2,3"), ["--westin"]),
+            ((*MEAN, "--epsilon", "1", "--default-weight", "2"), ["--default-weight"]),
+            ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), ["--limit"]),
+            ((*MEAN, "--epsilon", "1", "--deviation", "1", "--limit", "2"), ["--limit", "--deviation"]),
+            ((*MEAN, "--epsilon", "1", "--id-column", "id"), ["--id-column"]),
+            ((*MEAN, "--epsilon", "1", "--weight-classes", "0,1"), ["--weight-classes"]),
+            ((*DIALS, "--epsilon", "1", "--by-weight", "--weight-classes", "a"), ["--weight-classes"]),
+            ((*DIALS, "--epsilon", "1", "--by-weight", "--weight-classes", "1,0"), ["--weight-classes"]),
+            ((*MEAN, "--epsilon", "1", "--by-weight"), ["--by-weight"]),
+            ((*DIALS, "--epsilon", "1", "--by-weight", "--denominator", "0"), ["--by-weight"]),
+            ((*DIALS, "--within", "1", "--by-weight"), ["--by-weight"]),
+            (("--query", "median", *MEAN[2:], "--within", "1"), ["--within"]),
+            ((*MEAN, "--epsilon", "1", "--confidence", "1"), ["--confidence"]),
+            ((*MEAN, "--epsilon", "1", "--denominator", "-1"), ["--denominator"]),
+            ((*MEAN, "--epsilon", "1", "-o", "answer.csv"), ["--output"]),
+            ((*MEAN, "--epsilon", "1", "--ledger", "l.json", "-o", "l.json"), ["--output"]),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), ["--epsilon"]),
+            ((*MEAN, "--epsilon", "1", "--by", "city", "--unit", "id"), ["--by", "--unit"]),
         ],
     )
-    def test_bad_input(self, run, arguments, code, message):
+    def test_options_are_refused_by_name_and_all_at_once(self, run, arguments, about):
+        found, out, err = run("release", "people.csv", *arguments)
+        assert (found, out) == (2, "")
+        assert complaints(err) == about
+        assert [path.name for path in Path().iterdir()] == ["people.csv"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "about"),
+        [
+            ((*MEAN, "--epsilon", "1", "--weight-column", "nope"), 3, "'nope'"),
+            ((*MEAN, "--epsilon", "1", "--id-column", "city", "--ledger", "new.db"), 3, "--id-column"),
+            (("--query", "mean", "--column", "city", "--lower", "0", "--upper", "1", "--epsilon", "1"), 3, "'city'"),
+            ((*MEAN, "--epsilon", "1", "-o", "nowhere/answer.json"), 3, "--output"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "new.db", "--limit", "0"), 4, "200 rows"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "people.csv"), 5, "people.csv"),
+            ((*MEAN, "--epsilon", "1", "--ledger", "nowhere/l.db"), 5, "nowhere"),
+        ],
+    )
+    def test_data_and_ledgers_that_cannot_be_used(self, run, arguments, code, about):
         before = Path("people.csv").read_bytes()
         found, out, err = run("release", "people.csv", *arguments)
         assert (found, out) == (code, "")
-        assert message in " ".join(err.split())
+        assert about in err
         assert "Traceback" not in err
         assert [path.name for path in Path().iterdir()] == ["people.csv"]
         assert Path("people.csv").read_bytes() == before
 
+    def test_what_is_required_is_named_at_once(self, run):
+        assert complaints(run("release")[2]) == ["DATA", "--query", "--column", "--epsilon"]
+        assert complaints(run("learn")[2]) == ["DATA", "--epsilon", "--output"]
+
     def test_bad_files(self, run):
         for name, content, message in (
-            ("missing.csv", None, "the data file must exist"),
-            ("empty.csv", "", "must be a readable CSV file"),
-            ("header.csv", "hours,other\n", "must hold at least one row"),
-            ("broken.parquet", "no parquet", "must be a readable CSV file"),
-            ("ragged.csv", "hours,other\n1\n2,3,4\n", "must be a readable CSV file"),
+            ("missing.csv", None, "missing.csv"),
+            ("empty.csv", "", "empty.csv"),
+            ("header.csv", "hours,other\n", "at least one row"),
+            ("broken.parquet", "no parquet", "broken.parquet"),
+            ("ragged.csv", "hours,other\n1\n2,3,4\n", "ragged.csv"),
         ):
             if content is not None:
                 Path(name).write_text(content)
@@ -379,20 +377,18 @@ class TestRelease:
 
     def test_odd_tables(self, run):
         for content, message in (
-            ("hours,hours\n1,2\n", "must have one column 'hours'. Got 2"),
+            ("hours,hours\n1,2\n", "one column 'hours'"),
             ("hours;privacy\n1;2\n", "Is its separator a semicolon? Save it with commas"),
-            ("id,hours\n,1\nb,2\n", "[(]got an empty cell[)]"),
+            ("id,hours\n,1\nb,2\n", "--id-column"),
         ):
             Path("odd.csv").write_text(content)
             label = "id" if content.startswith("id,") else "hours"
             code, _, err = run("release", "odd.csv", *MEAN, "--epsilon", 1, "--id-column", label, "--ledger", "odd.db")
             assert code == 3
             assert message in err
-        for dials, message in (("high\n2,low", "must be numeric"), ("7\n2,1", "weights must lie in")):
-            Path("words.csv").write_text(f"hours,privacy\n1,{dials}\n")
-            code, _, err = run("release", "words.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)
-            assert (code, message in " ".join(err.split())) == (3, True)
-            assert "--weight-column 'privacy' of words.csv" in " ".join(err.split())
+        Path("words.csv").write_text("hours,privacy\n1,high\n2,low\n")
+        code, _, err = run("release", "words.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)
+        assert (code, "column 'privacy' of words.csv" in " ".join(err.split())) == (3, True)
         Path("flags.csv").write_text("hours,privacy\ntrue,1\nFalse,1\n")
         arguments = ("--query", "mean", "--column", "hours", "--lower", 0, "--upper", 1, "--epsilon", 1e6, "--json")
         assert json.loads(run("release", "flags.csv", *arguments)[1])["value"] == pytest.approx(0.5, abs=0.01)
@@ -407,7 +403,7 @@ class TestRelease:
         assert run("release", "later.csv", *arguments, "--on-exhausted", "drop")[0] == 0
         code, out, _ = run("release", "later.csv", *MEAN, "--epsilon", 0.5, "--ledger", "ids.db", "--id-column", "id",
                            "--dry-run", "--json")  # fmt: skip
-        assert (code, json.loads(out)["private"]["rows_that_cannot_pay"]) == (0, 0)
+        assert (code, json.loads(out)["private"]["rows_with_too_little_budget"]) == (0, 0)
 
     def test_histograms_say_where_their_bins_are(self, run):
         _, out, _ = run(
@@ -437,7 +433,8 @@ class TestRelease:
         Path("short.csv").write_text("hours,other\n1,1\n")
         code, _, err = run("release", "short.csv", *MEAN, "--epsilon", 1, "--ledger", "ledger.db")
         assert code == 3
-        assert "as many rows as the ledger (200). Got 1" in err
+        assert "1 row" in err
+        assert "200" in err
 
 
 @pytest.mark.usefixtures("folder")
@@ -451,7 +448,7 @@ class TestBudget:
         assert (owned["items"], shown["releases"], owned["spent_max"], owned["remaining_min"]) == (200, 1, 1.0, 2.0)
         assert shown["history"][0]["query"] == "mean of hours"
         assert owned["per_item"][0] == {"item": "p0", "limit": 3.0, "spent": 1.0, "remaining": 2.0}
-        code, out, _ = run("budget", "ledger.db", "--items", "--dry-run")
+        code, out, _ = run("budget", "ledger.db", "--items")
         assert code == 0
         assert "p199" in out
 
@@ -476,15 +473,8 @@ class TestBudget:
     def test_missing_and_foreign_files(self, run):
         code, _, err = run("budget", "nothing.db")
         assert code == 5
-        assert "does not exist" in err
+        assert "nothing.db" in err
         assert run("budget", "people.csv")[0] == 5
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(run, shell):
-    code, out, _ = run("completion", shell)
-    assert code == 0
-    assert "_HETDP_COMPLETE" in out
 
 
 def test_interruption_is_exit_code_130(run, monkeypatch):
@@ -495,12 +485,6 @@ def test_interruption_is_exit_code_130(run, monkeypatch):
     code, _, err = run("release", "people.csv", *MEAN, "--epsilon", 1)
     assert code == 130
     assert "Interrupted" in err
-
-
-def test_the_help_tells_the_default_limits():
-    assert "epsilon {epsilon:g}, rho {rho:g}".format(**release_command.DEFAULT_LIMITS) in str(
-        [option.help for option in release_command.release.params if isinstance(option, click.Option)]
-    )
 
 
 def test_the_installed_command_works():
@@ -518,16 +502,13 @@ def test_help_in_the_documentation_is_true():
 
 
 @pytest.mark.usefixtures("folder")
-def test_compare_recommends_and_draws(run):
+def test_compare_recommends(run):
     arguments = ("compare", "--query", "mean", "--epsilon", 1, "-n", 200, "--runs", 10, "--values", "0,0,1")
-    code, out, err = run(*arguments, "-o", "chart.svg")
+    code, out, _ = run(*arguments)
     assert code == 0
     assert "Recommended: " in out
-    assert "Wrote chart.svg" in err
-    assert Path("chart.svg").read_text().startswith("<svg")
     shown = json.loads(run(*arguments, "--json", "--quiet")[1])
     assert shown["recommended"] == shown["mechanisms"][0]["mechanism"]
-    assert run(*arguments, "--dry-run")[0] == 0
     assert run("compare", "--query", "mean", "--epsilon", 1, "--values", "a")[0] == 2
     assert run("compare", "--query", "mean", "--epsilon", -1)[0] == 2
     assert run("compare", "--query", "mean", "--epsilon", 1, "--westin", "1")[0] == 2

@@ -125,7 +125,7 @@ def test_drawn_weights_take_the_place_of_those_in_the_file(run):
     assert recalls(run("evaluate", "plays.csv", *options)[1]) == recalls(run("evaluate", "likes.csv", *options)[1])
     code, _, err = run("evaluate", "plays.csv", *options, "--weight-column", "weight")
     assert code == 2
-    assert "leave out --weight-column" in err
+    assert "--weight-column cannot be used" in err
 
 
 def test_the_table_can_be_written(run):
@@ -140,8 +140,6 @@ def test_the_table_can_be_written(run):
     assert {row["table"] for row in rows} == {"neighbors"}
     assert run(*options, "-o", "table.json")[0] == 0
     assert json.loads(Path("table.json").read_text()) == shown
-    assert run(*options, "-o", "none.csv", "--dry-run")[0] == 0
-    assert not Path("none.csv").exists()
 
 
 def test_both_tables_in_one_file(run):
@@ -149,7 +147,7 @@ def test_both_tables_in_one_file(run):
     assert code == 0
     shown = json.loads(out)
     rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
-    assert [row["table"] for row in rows] == ["neighbors"] * 4 + ["recommendations"] * 7
+    assert [row["table"] for row in rows] == ["neighbors"] * 4 + ["recommendations"] * 6
     assert [float(row["ndcg"]) for row in rows[4:]] == [row["ndcg"] for row in shown["private"]["recommendations"]]
     assert (rows[0]["ndcg"], rows[4]["beats_popularity"]) == ("", "")
 
@@ -198,7 +196,7 @@ def test_the_rules_of_the_paper_can_be_had(run):
 def test_a_catalogue_is_taken_as_given(run):
     Path("items.txt").write_text("\n".join(map(str, range(200))))
     shown = json.loads(run("evaluate", "likes.csv", *FAST, "--engine", "exact", "--catalogue", "items.txt")[1])
-    assert (shown["private"]["items"], shown["catalogue"]) == (200, "given")
+    assert shown["private"]["items"] == 200
 
 
 def test_cosine_leaves_sketches_out(run):
@@ -206,14 +204,6 @@ def test_cosine_leaves_sketches_out(run):
     assert code == 0
     assert "sketch " not in out
     assert "Sketches know overlaps only" in err
-
-
-def test_a_dry_run_measures_nothing(run, monkeypatch):
-    monkeypatch.setattr("hetdp.evaluation.neighbor_baselines.true_neighbors", None)
-    code, out, err = run("evaluate", "likes.csv", "--dry-run")
-    assert (code, out) == (0, "")
-    assert "75 searches" in err
-    assert json.loads(run("evaluate", "likes.csv", "--dry-run", "--json")[1])["dry_run"] is True
 
 
 @pytest.mark.parametrize(
@@ -228,17 +218,17 @@ def test_a_dry_run_measures_nothing(run, monkeypatch):
         (("--slices", "0,1,0"), "n must be a whole number of at least 1"),
         (("--share", "1"), "share must be above 0 and below 1"),
         (("--what", "neighbors", "--engine", "model"), "--engine model finds no neighbours"),
-        (("--combine", "product", "--engine", "exact"), "--combine is for --engine gossip"),
-        (("--combine", "product", "--what", "items"), "--combine is for neighbours"),
+        (("--combine", "product", "--engine", "exact"), "--combine cannot be used"),
+        (("--combine", "product", "--what", "items"), "--combine cannot be used"),
         (("--runs", "1"), "--runs"),
         (("--epsilon", "1", "--epsilon", "0"), "--epsilon must be"),
         (("--engine", "magic"), "not one of"),
         (("--engine", "sketch", "--score", "cosine"), "--score must be overlap with --engine sketch"),
-        (("--engine", "exact", "--engine", "sketch", "--cycles", "3"), "--cycles is for --engine gossip"),
-        (("--sizes", "public"), "--sizes is for --score cosine"),
-        (("--per", "user"), "--per is for --westin and --slices"),
-        (("--output", "table.xlsx"), "--output must end in .csv, .json"),
-        (("--output", "likes.csv"), "would be overwritten"),
+        (("--engine", "exact", "--engine", "sketch", "--cycles", "3"), "--cycles cannot be used"),
+        (("--sizes", "public"), "--sizes cannot be used"),
+        (("--per", "user"), "--per cannot be used"),
+        (("--output", "table.xlsx"), "--output must end in"),
+        (("--output", "likes.csv"), "--output would overwrite"),
     ],
 )
 def test_bad_options(run, monkeypatch, options, words):
@@ -260,4 +250,4 @@ def test_nothing_hidden(run):
     Path("small.csv").write_text("user,item\na,1\nb,1\nc,3\n")
     code, out, err = run("evaluate", "small.csv", "-k", 1)
     assert (code, out) == (3, "")
-    assert "must be at least one item to look for, in every run. Got none in run 1 of 5" in err
+    assert "run 1 of 5" in err

@@ -38,7 +38,7 @@ class TestLearn:
         assert code == 0
         assert "600 users" in err
         assert "epsilon = 5 and delta = 0.000001 for a dial of 1" in " ".join(out.split())
-        code, out, err = run("recommend", "--model", "model.hetdp", "--profile", "me.csv", "-n", 3, "--json")
+        code, out, err = run("recommend", "model.hetdp", "me.csv", "-n", 3, "--json")
         assert code == 0
         assert "2 items of one person" in err
         shown = json.loads(out)
@@ -53,101 +53,78 @@ class TestLearn:
         if not pandas:
             monkeypatch.setitem(sys.modules, "pandas", None)
         assert run("learn", "numbers.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
-        out = run("recommend", "--model", "m.hetdp", "--profile", "my.csv", "-n", 2, "--why", "--json")[1]
+        out = run("recommend", "m.hetdp", "my.csv", "-n", 2, "--why", "--json")[1]
         assert {row["because"] for row in json.loads(out)["first_rows"]} <= {"100, 101", "101, 100"}
 
     def test_reasons_are_own_items(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
-        out = run("recommend", "--model", "m.hetdp", "--profile", "me.csv", "-n", 2, "--why", "--json")[1]
+        out = run("recommend", "m.hetdp", "me.csv", "-n", 2, "--why", "--json")[1]
         assert {row["because"] for row in json.loads(out)["first_rows"]} <= {"item 00, item 01", "item 01, item 00"}
-        assert "--why" in run("recommend", "likes.csv", "--epsilon", 5, "--why")[2]
 
     @pytest.mark.parametrize("user", ["", "user"])
     def test_ratings_of_ones_own_count_as_asked(self, run, user):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
         column, cell = (f"{user},", "ann,") if user else ("", "")
         Path("rated.csv").write_text(f"{column}item,stars\n{cell}item 00,5\n{cell}item 20,1\n")
-        home = ("recommend", "--model", "m.hetdp", "--profile", "rated.csv", "-n", 2, "--why", "--json")
+        home = ("recommend", "m.hetdp", "rated.csv", "-n", 2, "--why", "--json")
         out = run(*home, "--rating-column", "stars", "--min-rating", 4)[1]
         assert {row["because"] for row in json.loads(out)["first_rows"]} == {"item 00"}
         code, _, err = run(*home, "--rating-column", "nowhere", "--min-rating", 4)
         assert code == 3
-        assert "--rating-column" in err
+        assert "nowhere" in err
 
     def test_without_a_ledger_it_says_that_nobody_counts(self, run):
         for command in (
             ("learn", "likes.csv", "-o", "m.hetdp"),
             ("neighbors", "likes.csv", "-k", 3, "-o", "n.parquet"),
         ):
-            assert "nobody keeps count" in " ".join(run(*command, "--epsilon", 5)[2].split())
-            assert "nobody keeps count" not in run(*command, "--epsilon", 5, "--ledger", "l.db", "--limit", 50)[2]
+            assert "Without --ledger" in " ".join(run(*command, "--epsilon", 5)[2].split())
+            assert "Without --ledger" not in run(*command, "--epsilon", 5, "--ledger", "l.db", "--limit", 50)[2]
 
     def test_profiles_of_several_people_and_plain_lines(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
         Path("us.csv").write_text("user,item\nann,item 00\nbob,item 20\n")
-        assert run("recommend", "--model", "m.hetdp", "--profile", "us.csv", "-n", 2, "-o", "us.parquet")[0] == 0
+        assert run("recommend", "m.hetdp", "us.csv", "-n", 2, "-o", "us.parquet")[0] == 0
         assert parquet.read_table("us.parquet")["user"].to_pylist() == ["ann", "ann", "bob", "bob"]
         Path("me.txt").write_text("item 00\nitem 01\n")
         one, other = (
-            json.loads(run("recommend", "--model", "m.hetdp", "--profile", name, "--json")[1])["first_rows"]
-            for name in ("me.csv", "me.txt")
+            json.loads(run("recommend", "m.hetdp", name, "--json")[1])["first_rows"] for name in ("me.csv", "me.txt")
         )
         assert one == other
 
     def test_parts_of_a_crowd(self, run):
-        for names in ((), ("--names", "observed"), GIVEN):
+        for names in ((), GIVEN):
             code, out, _ = run("learn", "part-0.csv", "part-1.csv", "--epsilon", 5, *names, "-o", "m.hetdp", "--json")
             assert code == 0
             assert json.loads(out)["items"] == 32
         code, _, err = run("learn", "part-0.csv", "part-0.csv", "--epsilon", 5, *GIVEN, "-o", "again.hetdp")
         assert code == 3
-        assert "Got 300 who came before" in err
+        assert "300 people came before" in err
         assert "person 0" not in err
         assert not Path("again.hetdp").exists()
 
-    def test_one_step(self, run):
-        code, out, _ = run("recommend", "likes.csv", "--epsilon", 5, "-n", 2, "-o", "items.parquet", "--json")
-        assert code == 0
-        assert json.loads(out)["private"]["rows"] == 1200
-        table = parquet.read_table("items.parquet")
-        about = json.loads(table.schema.metadata[b"hetdp"])
-        assert about["release"] == "sketch"
-        assert "everybody but the holder of the profiles" in about["guarantee"]["adversary"]
-        own = set(zip(*tastes().to_pairs()[:2], strict=True))
-        assert not own & set(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True))
-
     def test_a_dry_run_spends_and_writes_nothing(self, run, folder):
         before = names_in(folder)
-        for command in (("learn",), ("recommend",)):
-            code, out, _ = run(*command, "likes.csv", "--epsilon", 1, "--dry-run", "--json")
-            assert code == 0
-            assert "delta" in json.loads(out)
+        code, out, _ = run("learn", "likes.csv", "--epsilon", 1, "-o", "m.hetdp", "--dry-run", "--json")
+        assert code == 0
+        assert "delta" in json.loads(out)
         assert names_in(folder) == before
 
     @pytest.mark.parametrize(
         ("arguments", "code", "words"),
         [
-            (("learn", "likes.csv", "--epsilon", 1), 2, "--output is needed"),
+            (("learn", "likes.csv", "--epsilon", 1), 2, "--output is required"),
             (("learn", "likes.csv", "--epsilon", 0, "-o", "m"), 2, "--epsilon must be a number above 0"),
             (("learn", "likes.csv", "--epsilon", 1, "--delta", 2, "-o", "m"), 2, "--delta must be below 1"),
             (("learn", "likes.csv", "--epsilon", 1, "--unit", "user", "-o", "m"), 2, "--unit must be 'item'"),
-            (("learn", "likes.csv", "--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),
-            (("learn", "likes.csv", "--epsilon", 1, *GIVEN, "--names", "private", "-o", "m"), 2, "exclude each other"),
+            (("learn", "likes.csv", "--epsilon", 1, "-o", "likes.csv"), 2, "--output would overwrite"),
             (("learn", "nothing.csv", "--epsilon", 1, "-o", "m"), 3, "must exist"),
-            (("learn", "--epsilon", 1, "-o", "m"), 2, "Missing argument"),
-            (("recommend", "likes.csv"), 2, "DATA and --epsilon are needed"),
-            (("recommend", "--model", "items.txt"), 2, "go together"),
-            (("recommend", "--profile", "me.csv"), 2, "go together"),
-            (("recommend", "--model", "items.txt", "--profile", "me.csv"), 3, "must be a model"),
-            (("recommend", "--model", "none", "--profile", "me.csv"), 3, "which is none"),
-            (("recommend", "likes.csv", "--model", "m", "--profile", "me.csv"), 2, "DATA: no meaning with --model"),
-            (("recommend", "likes.csv", "--epsilon", 1, "-k", 3), 2, "--neighbors: no meaning with --engine model"),
-            (
-                ("recommend", "likes.csv", "--epsilon", 1, "--engine", "exact", "--unit", "user"),
-                2,
-                "--unit: no meaning",
-            ),
-            (("recommend", "likes.csv", "--epsilon", 1, "-o", "x.txt"), 2, "--output must end in"),
+            (("learn", "--epsilon", 1, "-o", "m"), 2, "DATA is required"),
+            (("recommend", "m.hetdp"), 2, "LIST"),
+            (("recommend", "items.txt", "me.csv"), 3, "no model of hetdp"),
+            (("recommend", "none", "me.csv"), 3, "File not found: none"),
+            (("recommend", "m.hetdp", "me.csv", "--epsilon", 1), 2, "--epsilon"),
+            (("recommend", "m.hetdp", "me.csv", "-o", "x.txt"), 2, "--output must end in"),
         ],
     )
     def test_bad_requests_leave_nothing_behind(self, run, folder, arguments, code, words):
@@ -161,7 +138,7 @@ class TestLearn:
     def test_a_profile_of_unknown_items_gets_what_is_popular(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, *GIVEN, "-o", "m.hetdp")[0] == 0
         Path("odd.csv").write_text("item\nnobody's\n")
-        code, out, err = run("recommend", "--model", "m.hetdp", "--profile", "odd.csv", "-n", 3, "--json")
+        code, out, err = run("recommend", "m.hetdp", "odd.csv", "-n", 3, "--json")
         assert code == 0
         assert "popularity alone" in err
         assert len(json.loads(out)["first_rows"]) == 3
@@ -186,10 +163,10 @@ class TestCluster:
                 code, out, _ = run("learn", *data, "--epsilon", 5, *GIVEN, *at, "-o", "m.hetdp", "--json")
                 assert code == 0
                 assert json.loads(out)["items"] == 32
-            assert run("recommend", "--model", "m.hetdp", "--profile", "me.csv", "-q")[0] == 0
+            assert run("recommend", "m.hetdp", "me.csv", "-q")[0] == 0
             code, _, err = run("learn", "part-0.csv", "part-0.csv", "--epsilon", 5, *at, "-o", "again.hetdp")
             assert code == 3
-            assert "Got 300 who came before" in err
+            assert "300 people came before" in err
 
     @pytest.mark.usefixtures("folder")
     def test_a_cluster_that_does_not_answer_is_told(self, run):

@@ -1,4 +1,4 @@
-"""`--ledger` of neighbours, recommendations and models: charged before anything is drawn, refused as a whole."""
+"""`--ledger` of neighbours and models: charged before anything is drawn, refused as a whole."""
 
 import json
 from pathlib import Path
@@ -8,9 +8,7 @@ import pytest
 from hetdp.accounting import Ledger
 
 SEARCH = ("neighbors", "likes.csv", "-k", 2, "--epsilon", 1)
-VOTES = ("recommend", "likes.csv", "--engine", "exact", "-k", 2, "--epsilon", 1, "--catalogue", "items.txt")
 LEARN = ("learn", "likes.csv", "--epsilon", 1, "--catalogue", "items.txt")
-ONE_STEP = ("recommend", "likes.csv", "--epsilon", 1, "--catalogue", "items.txt")
 BOOK = ("--ledger", "book.db")
 
 
@@ -28,7 +26,7 @@ def charged(run, *arguments):
     return json.loads(out)["ledger"]
 
 
-@pytest.mark.parametrize("arguments", [SEARCH, VOTES, ONE_STEP, (*LEARN, "-o", "model.hetdp")])
+@pytest.mark.parametrize("arguments", [SEARCH, (*LEARN, "-o", "model.hetdp")])
 def test_every_run_adds_to_one_total_until_the_limit_refuses(run, arguments):
     for run_number in (1, 2):
         told = charged(run, *arguments, *BOOK, "--limit", 2.5)
@@ -45,10 +43,9 @@ def test_every_run_adds_to_one_total_until_the_limit_refuses(run, arguments):
     assert Path("book.db").read_bytes() == kept
 
 
-def test_what_cannot_be_paid_as_a_whole_pays_no_part_and_keeps_the_file(run, monkeypatch):
+def test_a_refused_charge_spends_nothing_and_keeps_the_file(run):
     Path("found.csv").write_text("kept")
-    monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)  # nothing is drawn
-    assert run(*VOTES, *BOOK, "--limit", 0.9, "-o", "found.csv")[0] == 4
+    assert run(*SEARCH, *BOOK, "--limit", 0.9, "-o", "found.csv")[0] == 4
     assert Path("found.csv").read_text() == "kept"
     assert not Path("book.db").exists()
 
@@ -61,7 +58,7 @@ def test_a_dry_run_says_what_would_be_left_and_spends_nothing(run):
         assert (told["total"], told["left"], told["would"]) == (1.0, left, would)
     out = " ".join(run(*SEARCH, *BOOK, "--dry-run")[1].split())
     assert "would be refused (exit code 4), epsilon = 1; 0.5 of 1.5 left at weight 1" in out
-    out = " ".join(run(*LEARN, *BOOK, "--dry-run")[1].split())
+    out = " ".join(run(*LEARN, "-o", "m.hetdp", *BOOK, "--dry-run")[1].split())
     assert "would be refused (exit code 4)" in out
     with Ledger.open("book.db") as ledger:
         assert ledger.total == 1.0
@@ -77,7 +74,7 @@ def test_colluders_multiply_lists_and_are_fixed_when_the_ledger_is_made(run):
     assert charged(run, *LEARN, "-o", "model.hetdp", *BOOK)["charge"] == 1.0  # all see the same
     for option, other in (("--colluders", 2), ("--limit", 8), ("--delta-limit", 1e-5)):
         code, _, err = run(*SEARCH, *BOOK, option, other)
-        assert (code, f"{option} must" in err) == (2, True)
+        assert (code, option in err) == (2, True)
     assert charged(run, *SEARCH, *BOOK, "--colluders", 3, "--limit", 9)["total"] == 7.0
 
 
@@ -91,7 +88,7 @@ def test_deltas_have_a_limit_of_their_own(run):
 def test_a_ledger_of_another_kind_is_refused(run):
     Ledger.of_people("people.db", limit=3).close()
     code, _, err = run(*SEARCH, "--ledger", "people.db")
-    assert (code, "must be a ledger of profiles. Got people.db, which is one of people" in err) == (3, True)
+    assert (code, "--ledger must be a ledger of profiles" in err) == (3, True)
     assert run(*LEARN, "--release", "matrix", "-o", "model.hetdp", "--ledger", "rho.db")[0] == 0
     with Ledger.open("rho.db") as ledger:
         assert (ledger.unit, ledger.limit) == ("rho", 0.25)
@@ -102,11 +99,11 @@ def test_a_ledger_of_another_kind_is_refused(run):
 
 def test_options_without_a_ledger_and_a_ledger_at_home_are_refused(run):
     code, _, err = run(*SEARCH, "--colluders", 2)
-    assert (code, "--colluders must not be given without --ledger" in err) == (2, True)
+    assert (code, "--colluders cannot be used without --ledger" in err) == (2, True)
     assert run(*LEARN, "-o", "model.hetdp")[0] == 0
     Path("me.csv").write_text("item\n1\n5\n")
-    code, _, err = run("recommend", "--model", "model.hetdp", "--profile", "me.csv", *BOOK)
-    assert (code, "--ledger: no meaning with --model: an own list, made at home, costs nothing" in err) == (2, True)
+    code, _, err = run("recommend", "model.hetdp", "me.csv", *BOOK)
+    assert (code, "--ledger" in err) == (2, True)
     code, _, err = run(*SEARCH, *BOOK, "-o", "book.db.csv")
     assert code == 0
     assert run(*SEARCH, "--ledger", "likes.csv")[0] == 5

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.support.errors import complaints
 
 HOURS = ("--column", "hours", "--lower", 0, "--upper", 80)
 WARD = ("--column", "ward", "--epsilon", 1e6)
@@ -71,7 +72,7 @@ def test_the_answer_comes_first_and_what_is_recommended_works(run, words, begins
     assert code == 0
     assert out.startswith(begins)
     assert "squared_norm" not in out + err
-    assert "--by-dial" not in err or run("release", "people.csv", *options, "--by-dial")[0] == 0
+    assert "--by-weight" not in err or run("release", "people.csv", *options, "--by-weight")[0] == 0
 
 
 def test_a_mode_is_told_by_its_label(run):
@@ -133,48 +134,40 @@ def test_a_threshold_drops_who_is_stricter(run):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "message"),
+    ("arguments", "about"),
     [
-        (("--query", "quantile", *HOURS), 2, "--quantile must be given for --query quantile"),
-        (("--query", "quantile", "--quantile", 2, *HOURS), 2, "0<=x<=1"),
-        (("--query", "mean", "--quantile", 0.5, *HOURS), 2, "--quantile must not be given for --query mean"),
-        (("--query", "mean", "--bins", 5, *HOURS), 2, "--bins must not be given for --query mean"),
-        (("--query", "mean", "--step", 5, *HOURS), 2, "--step must not be given for --query mean"),
-        (("--query", "median", "--step", 1e-6, *HOURS), 2, "--step must be at least 1 / 100000 of the range"),
-        (("--query", "count", "--center", 5, *HOURS), 2, "--center must not be given for --query count"),
-        (("--query", "mean", "--categories", "a,b", *HOURS), 2, "--categories must not be given for --query mean"),
-        (("--query", "mode", "--column", "ward"), 2, "--categories must be given for --query mode: they are public"),
-        (("--query", "mode", "--categories", "a", *HOURS), 2, "--lower must not be given with --categories"),
-        (("--query", "mode", "--column", "ward", "--categories", "a,,b"), 2, "none of them empty"),
-        (("--query", "mode", "--column", "ward", "--categories", "a,a"), 2, "[(]got 'a' twice[)]"),
-        (("--query", "mode", "--column", "ward", "--categories", "a", "--categories-file", "b"), 2, "only one of"),
-        (("--query", "mode", "--column", "ward", "--categories-file", "no.txt"), 3, "--categories-file must be a"),
-        (("--query", "histogram", "--column", "ward", "--categories", "a", "--bins", 3), 2, "--bins must not be given"),
-        (("--query", "histogram", "--column", "ward"), 2, "--lower and --upper must be given"),
-        (("--query", "mean", "--mechanism", "threshold", *HOURS), 2, "must be given together"),
-        (("--query", "mean", "--threshold", 0.5, *HOURS), 2, "must be given together"),
-        (("--query", "mean", "--mechanism", "threshold", "--threshold", 0, *HOURS), 2, "level must lie in (0, 1]"),
-        (("--query", "mean", "--mechanism", "exponential", *HOURS), 2, "mechanism of a mean must be stretching"),
-        (("--query", "median", "--mechanism", "stretching", *HOURS), 2, "mechanism of a median must be exponential"),
-        (("--query", "median", "--denominator", 1, *HOURS), 2, "--denominator must not be given for --query median"),
-        (
-            ("--query", "mean", "--mechanism", "sampling", "--multiplier", 2, *HOURS),
-            2,
-            "--multiplier must not be given for --mechanism sampling",
-        ),
+        (("--query", "quantile", *HOURS), ["--quantile"]),
+        (("--query", "quantile", "--quantile", 2, *HOURS), ["--quantile"]),
+        (("--query", "mean", "--quantile", 0.5, "--bins", 5, "--step", 5, *HOURS), ["--bins", "--quantile", "--step"]),
+        (("--query", "median", "--step", 1e-6, *HOURS), ["--step"]),
+        (("--query", "count", "--center", 5, *HOURS), ["--center"]),
+        (("--query", "mean", "--categories", "a,b", *HOURS), ["--categories"]),
+        (("--query", "mode", "--column", "ward"), ["--categories"]),
+        (("--query", "mode", "--categories", "a", *HOURS), ["--lower", "--upper"]),
+        (("--query", "mode", "--column", "ward", "--categories", "a,,b"), ["--categories"]),
+        (("--query", "mode", "--column", "ward", "--categories", "a,a"), ["--categories"]),
+        (("--query", "mode", "--column", "ward", "--categories", "a", "--categories-file", "b"), ["--categories"]),
+        (("--query", "mode", "--column", "ward", "--categories-file", "no.txt"), ["--categories-file"]),
+        (("--query", "histogram", "--column", "ward", "--categories", "a", "--bins", 3), ["--bins"]),
+        (("--query", "histogram", "--column", "ward"), ["--lower", "--upper"]),
+        (("--query", "mean", "--mechanism", "threshold", *HOURS), ["--threshold"]),
+        (("--query", "mean", "--threshold", 0.5, *HOURS), ["--threshold"]),
+        (("--query", "mean", "--mechanism", "threshold", "--threshold", 2, *HOURS), ["--threshold"]),
+        (("--query", "mean", "--mechanism", "exponential", *HOURS), ["--mechanism"]),
+        (("--query", "median", "--mechanism", "stretching", *HOURS), ["--mechanism"]),
+        (("--query", "median", "--denominator", 1, *HOURS), ["--denominator"]),
+        (("--query", "mean", "--mechanism", "sampling", "--multiplier", 2, *HOURS), ["--multiplier"]),
     ],
 )
-def test_what_does_not_go_together_is_refused(run, arguments, code, message):
+def test_what_does_not_go_together_is_refused_by_option(run, arguments, about):
     found, out, err = run("release", "people.csv", *arguments, "--epsilon", 1)
-    assert (found, out) == (code, "")
-    assert message in " ".join(err.split())
-    assert "Traceback" not in err
+    assert (found, out) == (3 if "no.txt" in arguments else 2, "")
+    assert complaints(err) == about
 
 
 def test_sampling_has_no_gaussian_noise(run):
     code, _, err = run("release", "people.csv", "--query", "mean", "--mechanism", "sampling", *HOURS, "--rho", 1)
-    assert code == 2
-    assert "--rho must not be given for --mechanism sampling" in err
+    assert (code, complaints(err)) == (2, ["--rho"])
     code, out, _ = run("release", "people.csv", "--query", "mean", "--mechanism", "sampling", *HOURS, "--epsilon", 1)
     assert code == 0
     assert "noise scale" in out

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from tests.support.errors import complaints
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_files_give_one_row_per_key_and_aggregate(visits, run, several):
     assert rows[1]["estimate"] == pytest.approx(30, abs=3)
     assert rows[3]["estimate"] == pytest.approx(50, abs=3)
     assert rows[0]["estimate"] is None
-    assert "max_groups=1 says so" in rows[0]["reason"]
+    assert "max_groups" in rows[0]["reason"]
     assert answer["split"] == {"count of people": 0.5, "sum of hours": 0.5}
 
 
@@ -80,11 +81,11 @@ def test_text_is_refused_by_type_and_remarked_on_where_there_is_none(visits, run
     asked_for = ("--aggregate", "mean:hours:0:80", "--epsilon", "1")
     code, out, err = run("release", visits / "typed.parquet", *asked_for)
     assert (code, out) == (3, "")
-    assert "--aggregate must be about a column of numbers [(]got 'mean of hours'[)]" in " ".join(err.split())
+    assert "mean of hours" in err
     pyarrow.csv.write_csv(table, visits / "text.csv")
     code, _, err = run("release", visits / "text.csv", *asked_for)
     assert code == 0
-    assert 'hours as 40. Leave them out with --where "hours is not null".' in " ".join(err.split())
+    assert '"hours is not null"' in " ".join(err.split())
 
 
 def test_population_scales_counts_up(visits, run):
@@ -96,13 +97,13 @@ def test_counts_that_will_have_no_estimate_are_known_before(visits, run):
     own = asked(visits, "--unit", "person_id", "--dry-run")
     code, out, _ = run("release", "nowhere.parquet", *own)
     assert code == 0
-    assert "Counts and totals will have no estimate: Somebody in several groups" in " ".join(out.split())
+    assert "Counts and totals will have no estimate" in " ".join(out.split())
     assert "reason" in json.loads(run("release", "nowhere.parquet", *own, "--json")[1])
     for more in (("--max-groups", "1"), ("--max-groups", "1", "--population", "9")):
         assert "no estimate" not in run("release", "nowhere.parquet", *own, *more)[1]
     code, out, err = run("release", "nowhere.parquet", *own, "--population", "9")
     assert (code, out) == (2, "")
-    assert "--population must come with max_groups (--max-groups)" in " ".join(err.split())
+    assert complaints(err) == ["--population"]
 
 
 def test_a_dry_run_reads_nothing(visits, run):
@@ -112,28 +113,36 @@ def test_a_dry_run_reads_nothing(visits, run):
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "about"),
     [
-        (["--query", "mean"], "--query must not be given with --aggregate"),
-        (["--rho", "1"], "--rho must not be given with --aggregate"),
-        (["--aggregate", "count"], "one was given twice"),
-        (["--aggregate", "median:hours:0:9"], "must be one of count, mean, total, variance"),
-        (["--aggregate", "mean:hours"], "must be NAME:COLUMN:LOWER:UPPER"),
-        (["--aggregate", "total:hours:5:9"], "must have 0 between them"),
-        (["--delta", "1e-9"], "--delta needs --unknown-keys"),
-        (["--unknown-keys"], "--unknown-keys needs --by, and goes without --keys"),
-        (["--by", "privacy"], "--keys must be given once for each --by"),
-        (["--ledger", "ledger.db"], "--ledger needs --unit"),
-        (["--limit", "3"], "--limit must not be given without --ledger"),
-        (["--where", "hours +"], "where"),
-        (["--where", "nowhere = 1"], "nowhere"),
-        (["--unit", "nobody"], "nobody"),
+        (["--query", "mean", "--rho", "1"], ["--query", "--rho"]),
+        (["--aggregate", "count"], ["--aggregate"]),
+        (["--delta", "1e-9"], ["--delta"]),
+        (["--unknown-keys"], ["--unknown-keys"]),
+        (["--by", "privacy"], ["--keys"]),
+        (["--ledger", "ledger.db"], ["--unit"]),
+        (["--limit", "3", "--update-weights", "--people", "3"], ["--limit", "--people", "--update-weights"]),
+        (["--where", "hours +"], ["--where"]),
     ],
 )
-def test_what_does_not_fit_is_refused(visits, run, more, message):
+def test_what_does_not_fit_is_refused(visits, run, more, about):
     code, _, err = run("release", visits / "visits.csv", *asked(visits, *more))
-    assert code == (3 if message.startswith("no") else 2)  # 3: the file is at fault
-    assert message in " ".join(err.split())
+    assert (code, complaints(err)) == (2, about)
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "about"),
+    [
+        (["--aggregate", "median:hours:0:9"], 2, "'median'"),
+        (["--aggregate", "mean:hours"], 2, "'mean:hours'"),
+        (["--aggregate", "total:hours:5:9"], 2, "5 to 9"),
+        (["--where", "nowhere = 1"], 3, "nowhere"),
+        (["--unit", "nobody"], 3, "nobody"),
+    ],
+)
+def test_aggregates_and_columns_that_there_are_not(visits, run, more, code, about):
+    found, _, err = run("release", visits / "visits.csv", *asked(visits, *more))
+    assert (found, about in err) == (code, True)
 
 
 def test_options_of_tables_need_an_aggregate(visits, run):
@@ -152,11 +161,9 @@ def test_options_of_tables_need_an_aggregate(visits, run):
         "department",
     ]
     code, _, err = run("release", visits / "visits.csv", *own)
-    assert code == 2
-    assert "--by must not be given without --aggregate" in err
+    assert (code, complaints(err)) == (2, ["--by"])
     code, _, err = run("release", *(visits / "visits").iterdir(), *own[:-2])
-    assert code == 2
-    assert "DATA must be one file for --query" in err
+    assert (code, complaints(err)) == (2, ["DATA"])
 
 
 def test_a_ledger_of_people_is_made_and_kept(visits, run):
@@ -174,7 +181,7 @@ def test_a_ledger_of_people_is_made_and_kept(visits, run):
 def test_dials_of_a_ledger_change_if_told(visits, run):
     own = asked(visits, "--unit", "person_id", "--ledger", visits / "ledger.db")
     released(run, visits / "visits.csv", *own)  # with dials of 1
-    released(run, visits / "visits.csv", *own, "--weight-column", "privacy", "--update-dials")
+    released(run, visits / "visits.csv", *own, "--weight-column", "privacy", "--update-weights")
     released(run, visits / "visits.csv", *own, "--weight-column", "privacy")
     code, out, _ = run("budget", visits / "ledger.db", "--json")
     assert (code, json.loads(out)["private"]["spent_mean"]) == (0, pytest.approx(1 + 2 * 0.75))
@@ -188,8 +195,7 @@ def test_epsilon_follows_from_accuracy(visits, run):
     more = ["--aggregate", "mean:hours:0:99", "--people", "500"]
     assert json.loads(run("release", "nowhere.parquet", *own, *more, "--json")[1])["epsilon"] >= 0.6
     code, _, err = run("release", "nowhere.parquet", *own, *more[:2])
-    assert code == 2
-    assert "--people must be given" in err
+    assert (code, complaints(err)) == (2, ["--people"])
 
 
 @pytest.mark.parametrize(("name", "said"), [("zürich", True), ("basel", False)])
@@ -200,7 +206,7 @@ def test_names_beyond_ascii_come_with_a_word_on_encodings(run, tmp_path, name, s
         asked = ("--aggregate", "count", "--by", "ward", "--keys", tmp_path / "keys.txt", "--epsilon", 1)
         code, _, err = run("release", tmp_path / "people.csv", *asked)
         assert code == 0
-        assert ("Files of text must be UTF-8" in err) == said, "whatever the file holds"
+        assert ("UTF-8" in err) == said, "whatever the file holds"
 
 
 def test_groups_without_an_estimate_are_named_and_no_noise_is_shown_for_them(run, tmp_path):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from tests.support.errors import refused
 
-from hetdp.core.errors import InvalidInput
 from hetdp.evaluation import ease, item_baselines, popularity, private_popularity
 from hetdp.profiles import Profiles
 
@@ -53,13 +53,6 @@ def test_private_popularity_counts_what_is_published(crowd, monkeypatch, block, 
     assert lists(popularity(crowd), 5) != one == same != other
 
 
-def test_a_catalogue_that_is_observed_has_no_item_that_nobody_counts(crowd):
-    weighed = crowd.with_weights((crowd.indices < 20).astype(float))
-    named = private_popularity(weighed, epsilon=0.1, catalogue="observed").recommend(n=40)["item"]
-    assert set(named) <= set(range(20))
-    assert set(private_popularity(weighed, epsilon=0.1).recommend(n=40)["item"]) == set(range(40))
-
-
 @pytest.mark.parametrize("trusted", [False, True])
 def test_private_popularity_does_not_depend_on_items_of_weight_zero(crowd, trusted):
     """Who has what changes whose list leaves out what, and nothing else: a person with nothing gets the same list."""
@@ -99,9 +92,9 @@ def test_ease_knows_taste_and_popularity_does_not(crowd):
 
 
 def test_bad_arguments_are_refused(crowd):
-    with pytest.raises(InvalidInput, match="n must be a whole number of at least 1"):
+    with refused("n"):
         popularity(crowd).recommend(n=0)
-    with pytest.raises(InvalidInput, match="epsilon must be"):
+    with refused("epsilon"):
         private_popularity(crowd, epsilon=0)
-    with pytest.raises(InvalidInput, match="n_head must be a whole number of at least 1"):
+    with refused("n_head"):
         ease(crowd, n_head=0)

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
+from tests.support.errors import refused
 from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
 
 from hetdp import errors
@@ -58,7 +59,7 @@ class Recommender:
 def test_recall_is_what_the_definition_says(full, tested, drawn, small):
     indices = [[-1 if neighbour == user else neighbour for neighbour in row] for user, row in enumerate(drawn)]
     profiles, test = profiles_of(full | tested), profiles_of(tested)
-    kernels = sys.modules.get("hetdp.evaluation._kernels.recall")
+    kernels = sys.modules.get("hetdp.evaluation._kernels")
     with pytest.MonkeyPatch.context() as patch:
         if kernels is not None and not small:
             patch.setattr(kernels, "_SMALL", 0)  # the search that large sets need
@@ -69,7 +70,7 @@ def test_recall_is_what_the_definition_says(full, tested, drawn, small):
 
 @pytest.mark.parametrize("limit", [0, 2**62])
 def test_the_search_and_the_table_agree_on_a_larger_set(limit, monkeypatch):
-    from hetdp.evaluation._kernels import recall as kernels
+    from hetdp.evaluation import _kernels as kernels
 
     profiles = crowd()
     train, test = split(profiles)
@@ -96,27 +97,27 @@ def test_weights_do_not_change_a_recall():
 
 
 @pytest.mark.parametrize(
-    ("indices", "message"),
+    ("indices", "problem"),
     [
-        ([[1], [0]], "indices must be whole numbers, a row for each of the 3 users [(]got int64 of shape .2, 1.[)]"),
-        ([[1.0], [0.0], [0.0]], "indices must be whole numbers, .* [(]got float64 of shape .3, 1.[)]"),
-        ([1, 0, 0], "[(]got int64 of shape .3,.[)]"),
-        ([[1], [0], [3]], r"indices must be -1 or below the number of users \(3\) [(]got one outside[)]"),
-        ([[1], [0], [-2]], "indices must be -1 or below"),
-        ([[1], [1], [0]], "indices must name other users [(]got a user as their own neighbour[)]"),
+        ([[1], [0]], "int64 of shape (2, 1)"),
+        ([[1.0], [0.0], [0.0]], "float64 of shape (3, 1)"),
+        ([1, 0, 0], "int64 of shape (3,)"),
+        ([[1], [0], [3]], "-1 or below"),
+        ([[1], [0], [-2]], "-1 or below"),
+        ([[1], [1], [0]], "their own neighbour"),
     ],
 )
-def test_bad_neighbours_are_refused(indices, message):
+def test_bad_neighbours_are_refused(indices, problem):
     profiles = Profiles.from_pairs([0, 1, 2], ["a", "a", "a"])
-    with pytest.raises(errors.InvalidInput, match=message):
+    with refused("indices", problem):
         metrics.recall_per_user((None, indices), profiles, profiles)
 
 
 def test_test_items_of_others_are_refused():
     profiles = Profiles.from_pairs([0, 1], ["a", "a"])
-    with pytest.raises(errors.InvalidInput, match="test must list the same users as profiles"):
+    with refused("test"):
         metrics.recall_per_user((None, [[1], [0]]), profiles, Profiles.from_pairs([0, 2], ["a", "a"]))
-    with pytest.raises(errors.InvalidInput, match="test must list the same items as profiles"):
+    with refused("test"):
         metrics.recall_per_user((None, [[1], [0]]), profiles, Profiles.from_pairs([0, 1], ["a", "b"]))
 
 
@@ -141,43 +142,39 @@ ROWS = [("ann", "go"), ("ann", "jazz"), ("bob", "chess"), ("bob", "tea"), ("eve"
 def test_lists_are_judged_as_their_definitions_say(frame, rows):
     model = Recommender(rows, frame)
     second = 1 / math.log2(3)
-    assert metrics.precision(model, FULL, TEST, n=2) == pytest.approx((1 / 2 + 1 / 2) / 2)
-    assert metrics.ndcg(model, FULL, TEST, n=2) == pytest.approx((second / (1 + second) + second) / 2)
-    assert metrics.coverage(model, FULL, TEST, n=2) == pytest.approx(4 / 4)
-    assert metrics.judge(model, FULL, TEST, n=2) == metrics.Ranking(
-        metrics.precision(model, FULL, TEST, n=2),
-        pytest.approx((1 / 2 + 1) / 2),
-        metrics.ndcg(model, FULL, TEST, n=2),
-        metrics.coverage(model, FULL, TEST, n=2),
-    )
+    found = metrics.judge(model, FULL, TEST, n=2)
+    assert found.precision == pytest.approx((1 / 2 + 1 / 2) / 2)
+    assert found.recall == pytest.approx((1 / 2 + 1) / 2)
+    assert found.ndcg == pytest.approx((second / (1 + second) + second) / 2)
+    assert found.coverage == pytest.approx(4 / 4)
 
 
 def test_only_the_first_n_are_judged_and_short_lists_are_not_rewarded():
     model = Recommender(ROWS)
     assert metrics.judge(model, FULL, TEST, n=1) == metrics.Ranking(0.0, 0.0, 0.0, 3 / 4)  # go, chess and jazz
-    assert metrics.precision(model, FULL, TEST, n=10) == pytest.approx((1 / 10 + 1 / 10) / 2)
+    assert metrics.judge(model, FULL, TEST, n=10).precision == pytest.approx((1 / 10 + 1 / 10) / 2)
     assert metrics.judge(Recommender([]), FULL, TEST) == metrics.Ranking(0.0, 0.0, 0.0, 0.0)
 
 
 def test_a_perfect_list_is_perfect():
     perfect = Recommender([("ann", "jazz"), ("ann", "chess"), ("bob", "tea")])
-    assert metrics.ndcg(perfect, FULL, TEST, n=2) == pytest.approx(1.0)
-    assert metrics.precision(perfect, FULL, TEST, n=1) == 1.0
+    assert metrics.judge(perfect, FULL, TEST, n=2).ndcg == pytest.approx(1.0)
+    assert metrics.judge(perfect, FULL, TEST, n=1).precision == 1.0
 
 
 def test_an_item_nobody_has_in_training_does_not_count_for_coverage():
     profiles = Profiles.from_pairs([1, 2, 2], ["a", "a", "b"])
     test = profiles.keep(np.array([False, False, True]))
-    assert metrics.coverage(Recommender([(1, "b")]), profiles, test) == 0.0
-    assert metrics.coverage(Recommender([(1, "a"), (1, "b")]), profiles, test) == 1.0
+    assert metrics.judge(Recommender([(1, "b")]), profiles, test).coverage == 0.0
+    assert metrics.judge(Recommender([(1, "a"), (1, "b")]), profiles, test).coverage == 1.0
 
 
 @pytest.mark.parametrize(
     ("rows", "n", "test", "message"),
     [
-        (ROWS, 0, TEST, "n must be a whole number of at least 1 [(]got 0[)]"),
-        (ROWS, 2, FULL.keep(np.zeros(7, bool)), "test must hold at least one item to judge by"),
-        ([("ann", "go"), ("ann", "go")], 2, TEST, "at most once [(]got some item twice[)]"),
+        (ROWS, 0, TEST, "n must be a whole number"),
+        (ROWS, 2, FULL.keep(np.zeros(7, bool)), "test must hold at least one item"),
+        ([("ann", "go"), ("ann", "go")], 2, TEST, "at most once"),
         ([("zoe", "go")], 2, TEST, "user ids must be among those declared"),
         ([("ann", "poker")], 2, TEST, "item ids must be among those declared"),
         ([(1, "go")], 2, TEST, "One side is text, the other whole numbers"),

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy import stats
+from tests.support.errors import refused
 from tests.support.plain_profiles import USERS, crowd, pairs, profiles_of
 from tests.support.statistics_helpers import FALSE_ALARM
 
-from hetdp import datasets, errors
+from hetdp import datasets
 from hetdp.evaluation.metrics import recall
 from hetdp.evaluation.neighbor_baselines import random_neighbors, same_neighbors, true_neighbors
 from hetdp.profiles import Profiles, split
@@ -119,13 +120,13 @@ def test_the_same_people_get_far_on_sparse_data_but_not_as_far_as_true_neighbour
 
 def test_bad_arguments_of_the_baselines_are_refused():
     profiles = crowd(5, 5)
-    with pytest.raises(errors.InvalidInput, match=r"k must be below the number of users \(5\) [(]got 5[)]"):
+    with refused("k", "(5)"):
         true_neighbors(profiles, 5)
-    with pytest.raises(errors.InvalidInput, match=r"k must be a whole number of at least 1 [(]got 0[)]"):
+    with refused("k"):
         random_neighbors(5, 0)
-    with pytest.raises(errors.InvalidInput, match=r"score must be one of 'cosine', 'overlap' [(]got 'jaccard'[)]"):
+    with refused("score"):
         true_neighbors(profiles, 2, score="jaccard")
-    with pytest.raises(errors.InvalidInput, match=r"n_users must be a whole number of at least 2 [(]got 1[)]"):
+    with refused("n_users"):
         random_neighbors(1, 1)
 
 

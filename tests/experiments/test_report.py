@@ -274,7 +274,8 @@ def test_a_browser_draws_all_charts_without_errors_or_requests(made, html, width
         charts = page.locator(".chart svg.marks")
         assert charts.count() == len(charts_in(html)) > 20
         drawn = page.evaluate(
-            "[...document.querySelectorAll('.chart svg.marks')].map(svg => svg.querySelectorAll('.mark-symbol path').length)"
+            "[...document.querySelectorAll('.chart svg.marks')]"
+            ".map(svg => svg.querySelectorAll('.mark-symbol path').length)"
         )
         assert min(drawn) > 0
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -282,7 +283,7 @@ def test_a_browser_draws_all_charts_without_errors_or_requests(made, html, width
         label = page.locator(".chart svg .role-axis-label text").first
         ink = page.evaluate("getComputedStyle(document.body).getPropertyValue('--muted')").strip()
         assert _hex(label.evaluate("text => getComputedStyle(text).fill")) == ink
-        page.locator("#chart-figure1-0 svg").scroll_into_view_if_needed()
+        page.locator("#chart-figure1-0 svg.marks").scroll_into_view_if_needed()
         points = page.locator("#chart-figure1-0 svg .mark-symbol path[opacity='0'], #chart-figure1-0 .mark-symbol path")
         points.last.hover(force=True)
         page.wait_for_selector("#vg-tooltip-element.visible", timeout=5_000)

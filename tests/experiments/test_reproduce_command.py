@@ -3,7 +3,9 @@
 import csv
 import json
 import os
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import click.testing
 import pytest
@@ -22,25 +24,38 @@ def call(*arguments):
     return click.testing.CliRunner().invoke(reproduce, [str(argument) for argument in arguments])
 
 
-def test_a_file_of_ones_own_is_evaluated_and_a_second_call_computes_nothing(tmp_path, crowd_file):
-    out = tmp_path / "out"
-    first = call("--data", crowd_file, *QUICK, "-o", out, "--json", "-q")
-    assert first.exit_code == 0, first.output
-    found = json.loads(first.stdout)["private"]
-    assert found["tasks_computed"] > 0 == found["tasks_reused"]
-    assert (out / "report.html").exists()
+@pytest.fixture(scope="session")
+def first(tmp_path_factory, crowd_file):
+    """The output of one small sweep, made with the umask that most people have: its folder and what was told."""
+    out = tmp_path_factory.mktemp("reproduced") / "out"
+    before = os.umask(0o022)
+    try:
+        done = call("--data", crowd_file, *QUICK, "-o", out, "--json", "-q")
+    finally:
+        os.umask(before)
+    assert done.exit_code == 0, done.output
+    return SimpleNamespace(out=out, found=json.loads(done.stdout)["private"])
+
+
+@pytest.fixture
+def out(tmp_path, first):
+    """A copy of that folder, for a test to go on with."""
+    return Path(shutil.copytree(first.out, tmp_path / "out"))
+
+
+def test_a_file_of_ones_own_is_evaluated_and_a_second_call_computes_nothing(first, out, crowd_file):
+    assert first.found["tasks_computed"] > 0 == first.found["tasks_reused"]
     assert {path.name for path in out.iterdir()} == {"numbers.csv", "report.html", "results.sqlite", "verdicts.md"}
     numbers = (out / "numbers.csv").read_text()
     again = json.loads(call("--data", crowd_file, *QUICK, "-o", out, "--json", "-q").stdout)["private"]
-    assert (again["tasks_computed"], again["tasks_reused"]) == (0, found["tasks_computed"])
+    assert (again["tasks_computed"], again["tasks_reused"]) == (0, first.found["tasks_computed"])
     assert (out / "numbers.csv").read_text() == numbers
 
 
-def test_more_runs_only_compute_what_is_missing(tmp_path, crowd_file):
-    out = tmp_path / "out"
-    call("--data", crowd_file, *QUICK, "-o", out, "-q", "--runs", 1)
-    found = json.loads(call("--data", crowd_file, *QUICK, "-o", out, "--json", "-q").stdout)["private"]
-    assert found["tasks_computed"] == found["tasks_reused"] > 0
+def test_more_runs_only_compute_what_is_missing(out, crowd_file):
+    more = ("--quick", "--runs", 3, "-j", 1)
+    found = json.loads(call("--data", crowd_file, *more, "-o", out, "--json", "-q").stdout)["private"]
+    assert 2 * found["tasks_computed"] == found["tasks_reused"] > 0
 
 
 @pytest.mark.skipif(not SURVEY.exists(), reason="the survey data are not beside the project")
@@ -50,24 +65,19 @@ def test_the_survey_data_are_evaluated(tmp_path):
     assert "survey" in done.output
 
 
-def test_what_is_written_is_for_its_owner_only(tmp_path, crowd_file):
-    before = os.umask(0o022)
-    try:
-        call("--data", crowd_file, *QUICK, "-o", tmp_path / "out", "-q")
-    finally:
-        os.umask(before)
-    made = [tmp_path / "out", *(path for path in (tmp_path / "out").rglob("*") if path.is_file())]
+def test_what_is_written_is_for_its_owner_only(first):
+    made = [first.out, *(path for path in first.out.rglob("*") if path.is_file())]
     assert len(made) == 5
     assert {path.name: path.stat().st_mode & 0o077 for path in made} == {path.name: 0 for path in made}
 
 
-def test_weights_that_are_not_used_are_mentioned(tmp_path, crowd_file):
+def test_weights_that_are_not_used_are_mentioned(tmp_path, out, crowd_file):
     weighted = tmp_path / "weighted.csv"
     head, *rows = crowd_file.read_text().split()
     weighted.write_text("\n".join([f"{head},weight", *(f"{row},0.5" for row in rows)]) + "\n")
-    said = call("--data", weighted, *QUICK, "-o", tmp_path / "out").stderr
+    said = call("--data", weighted, *QUICK, "-o", out).stderr
     assert "Weights of weighted (column 'weight') are not used" in said
-    assert "Weights of" not in call("--data", crowd_file, *QUICK, "-o", tmp_path / "out").stderr
+    assert "Weights of" not in call("--data", crowd_file, *QUICK, "-o", out).stderr
 
 
 def refused(tmp_path, *arguments):
@@ -122,8 +132,10 @@ def test_a_file_named_like_a_built_in_set_is_not_taken_for_it(tmp_path, crowd_fi
     assert {row["data"] for row in numbers} == {"survey_like'", "survey_like"}
 
 
-def test_data_declared_to_be_the_papers_are_what_it_speaks_of(tmp_path, crowd_file):
+def test_data_declared_to_be_the_papers_are_what_it_speaks_of(tmp_path, first, crowd_file):
     arguments = ("--data", crowd_file, *QUICK)
+    for name in ("plain", "declared"):
+        shutil.copytree(first.out, tmp_path / name)
     plain = call(*arguments, "-o", tmp_path / "plain")
     assert "the paper does not say this about such data" in plain.output
     declared = call(*arguments, "-o", tmp_path / "declared", "--as", "delicious")

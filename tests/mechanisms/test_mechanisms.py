@@ -355,8 +355,8 @@ def test_estimates_undo_what_was_dropped():
         (lambda: mechanisms.sample(lambda _: 3, WEIGHTS), ("base", "make a mechanism")),
         (lambda: mechanisms.mode(UNIT, WEIGHTS, categories=[]), ("categories", "a non-empty vector")),
         (lambda: mechanisms.sketch(WEIGHTS, size=3), ("weights", "one per item (3)")),
-        (lambda: mechanisms.median(UNIT, WEIGHTS).plan(noise="gaussian", amount=1.0), (None, "must be left alone")),
-        (lambda: mechanisms.sketch(WEIGHTS).plan(noise="laplace", amount=1.0, grid=1.0), (None, "must be left alone")),
+        (lambda: mechanisms.median(UNIT, WEIGHTS).plan(noise="gaussian", amount=1.0), ("noise", "cannot be used")),
+        (lambda: mechanisms.sketch(WEIGHTS).plan(noise="laplace", amount=1.0, grid=1.0), ("grid", "cannot be used")),
         (lambda: mechanisms.sample(queries.total(UNIT), WEIGHTS).plan(noise="gaussian", amount=1), ("noise", "")),
     ],
 )

@@ -83,7 +83,7 @@ def test_the_best_multiplier_is_that_of_the_prior():
     ("name", "options", "message"),
     [
         ("middle", {}, ("name", "one of 'mean'")),
-        ("mean", {"lower": 0}, (None, "lower and upper must be given for a mean")),
+        ("mean", {"lower": 0}, ("upper", "required for a mean")),
         ("median", {"lower": 0, "upper": 1, "multiplier": 2.0}, (None, "nothing is stretched")),
         ("mean", {"lower": 0, "upper": 1, "step": 0.5}, ("step", "given for what is chosen among values")),
         ("mode", {"categories": WARDS, "step": 0.5}, ("step", "given for what is chosen among values")),

@@ -18,10 +18,10 @@ from hetdp.sketching.significance import best_by_chance, binomial_tail
 
 def test_the_name_of_a_dial_rises_with_it():
     names = [words.dial_name(dial) for dial in range(101)]
-    assert names[0] == "Never counts"
-    assert names[100] == "Normal"
-    assert names[50] == "Counts half"
-    assert names.count("Never counts") == names.count("Normal") == 1
+    assert names[0] == "Hidden"
+    assert names[100] == "Full"
+    assert names[50] == "Half"
+    assert names.count("Hidden") == names.count("Full") == 1
     assert list(dict.fromkeys(names)) == list(words.DIAL_NAMES.values()), "no name comes back"
 
 

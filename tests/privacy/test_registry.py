@@ -11,7 +11,7 @@ from hetdp import mechanisms, queries
 from hetdp.auditing import battery, run_battery
 from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
-from hetdp.cli.main import cli
+from hetdp.cli import main as cli_main
 from hetdp.core.estimator import Estimator
 from hetdp.mechanisms.examples import example_queries, examples
 from hetdp.mechanisms.plan import Mechanism
@@ -72,7 +72,7 @@ def test_every_charge_of_a_ledger_is_audited():
 
 
 def test_every_command_has_an_entry_or_releases_nothing():
-    assert set(cli.commands) == set(COMMANDS)
+    assert set(cli_main.COMMANDS) == set(COMMANDS)
     for command, ways in COMMANDS.items():
         assert set(ways) <= set(WAYS)
         if ways and command != "node":  # a node publishes in its own process: the library's publication is measured

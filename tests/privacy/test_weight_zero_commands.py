@@ -171,7 +171,6 @@ WALKS["node export"] += [("node", "export", *NODE, "--csv", "-o", "me.csv")]
 UNTOUCHED = {
     "audit": "audits invented profiles",
     "compare": "simulates invented crowds",
-    "completion": "prints a script",
     "demo": "invents people",
     "network add-peer": "changes a public file",
     "network create": "makes a public file",
@@ -187,7 +186,9 @@ OWN = re.compile(r"likes\.csv|quality\.svg|people\.csv|more\.csv|me\.(csv|json)|
 
 
 def commands(group=cli, path=()):
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         else:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from tests.support.crowds import muted, tastes
+from tests.support.errors import refused
 from tests.support.forks import in_a_copy
 
 from hetdp import PrivateRecommender, Profiles
@@ -131,36 +132,36 @@ class TestInputs:
         assert "trusted" in model.promise().remarks[0]
 
     def test_no_name_at_all(self):
-        with pytest.raises(DataError, match="Give a catalogue"):
+        with refused(problem="privacy threshold", kind=DataError):
             PrivateRecommender(epsilon=1, random_state=1).fit(Profiles.from_pairs(["a", "b"], ["x", "x"]))
 
     @pytest.mark.parametrize(
-        ("settings", "words"),
+        ("settings", "parameter", "problem"),
         [
-            ({"epsilon": 0}, "epsilon must be"),
-            ({"epsilon": 1e-300}, "epsilon must be from 1e-9"),
-            ({"epsilon": 1e-8, "delta": 1e-3, "catalogue": "private"}, "so far below delta"),
-            ({"delta": 1}, "delta must be below 1"),
-            ({"delta": 0}, "delta must be"),
-            ({"release": "magic"}, "release must be one of"),
-            ({"unit": "user"}, "unit must be 'item' for the release of sketches"),
-            ({"n_head": 0}, "n_head must be"),
-            ({"catalogue": "all"}, "catalogue must be one of"),
-            ({"head": ["nobody's"]}, "head must be items of the catalogue. Got 1"),
-            ({"head": []}, "head must be 1 to 4096 items"),
+            ({"epsilon": 0}, "epsilon", "above 0"),
+            ({"epsilon": 1e-300}, "epsilon", "from 1e-9"),
+            ({"epsilon": 1e-8, "delta": 1e-3, "catalogue": "private"}, "epsilon", "below delta"),
+            ({"delta": 1}, "delta", "below 1"),
+            ({"delta": 0}, "delta", "above 0"),
+            ({"release": "magic"}, "release", "'sketch', 'matrix'"),
+            ({"unit": "user"}, "unit", "'item'"),
+            ({"n_head": 0}, "n_head", "at least 1"),
+            ({"catalogue": "all"}, "catalogue", "'private', 'given'"),
+            ({"head": ["nobody's"]}, "head", "1 are not"),
+            ({"head": []}, "head", "1 to 4096"),
         ],
     )
-    def test_bad_parameters(self, crowd, settings, words):
-        with pytest.raises(InvalidInput, match=words):
+    def test_bad_parameters(self, crowd, settings, parameter, problem):
+        with refused(parameter, problem):
             PrivateRecommender(**({"catalogue": "given"} | settings)).fit(crowd)
 
     def test_bad_questions(self, model):
         for n in (0, -1, 1.5, True):
-            with pytest.raises(InvalidInput, match="n must be a whole number"):
+            with refused("n"):
                 model.recommend(n)
-        with pytest.raises(InvalidInput, match="item must be one of the 32"):
+        with refused("item"):
             model.explain(["item 00"], "x")
-        with pytest.raises(InvalidInput, match="one person"):
+        with refused("profile", "one person"):
             model.explain(tastes(3), "item 00")
         with pytest.raises((ValueError, AttributeError), match="not fitted"):
             PrivateRecommender().recommend()
@@ -216,7 +217,7 @@ class TestInputs:
 
 
 class TestPromises:
-    @pytest.mark.parametrize("catalogue", ["private", "given", "observed"])
+    @pytest.mark.parametrize("catalogue", ["private", "given"])
     def test_an_item_of_weight_0_changes_nothing_but_the_own_list(self, crowd, catalogue):
         named = (
             Profiles.from_pairs(*crowd.to_pairs(), item_ids=[*crowd.item_ids, "muted"])
@@ -241,14 +242,12 @@ class TestPromises:
         assert models[0].item_ids_.dtype == np.int64
 
     def test_what_is_promised(self, crowd):
-        for catalogue, delta in (("given", 0.0), ("observed", 1.0), ("private", 1e-6)):
+        for catalogue, delta in (("given", 0.0), ("private", 1e-6)):
             model = PrivateRecommender(epsilon=2, catalogue=catalogue, random_state=1).fit(crowd)
             assert model.guarantee_.amount == 2
             assert model.guarantee_.delta == delta
-            assert model.guarantee_.names_given_away == (catalogue == "observed")
             promised = PrivateRecommender(epsilon=2, catalogue=catalogue).promise()
             assert ("everybody together" in promised.text) == (catalogue != "private")
-            assert ("gives away" in promised.text) == (catalogue == "observed")
             assert ("Nobody needs to be trusted" in promised.text) == (catalogue == "given")
 
     def test_a_seeded_model_is_not_saved(self, model, tmp_path):
@@ -263,7 +262,7 @@ class TestPromises:
         for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):  # noqa: S301
             assert same_model(model, other)
             assert b"person 1" not in pickle.dumps(other)
-            with pytest.raises(InvalidInput, match="profiles must be given"):
+            with refused("profiles"):
                 other.recommend()
             with pytest.raises(InvalidInput, match="copy"):
                 other.partial_fit(crowd)
@@ -295,7 +294,7 @@ class TestPromises:
         last = Profiles.from_pairs(np.repeat(np.arange(400, 700), 3), np.tile([2, 9, 11], 300))
         texts, numbers = (Profiles.from_pairs([350], [name], weights=[0.0]) for name in ("x", 777))
         nothing = Profiles.from_pairs([], [], user_ids=[350])
-        for catalogue in ("private", "observed"):
+        for catalogue in ("private",):
             models = [
                 PrivateRecommender(3, catalogue=catalogue, random_state=1).fit(parts)
                 for parts in (
@@ -384,14 +383,14 @@ class TestGrowth:
     def test_a_person_who_comes_twice_is_refused_and_nothing_is_lost(self, crowd, model):
         first, second, third = self.parts(crowd)
         grown = PrivateRecommender(epsilon=4, catalogue="given", random_state=1).partial_fit(first).partial_fit(second)
-        with pytest.raises((InvalidInput, DataError), match=r"twice|again|once"):
+        with refused(problem="came before", kind=DataError):
             grown.partial_fit(second)
         grown.partial_fit(third)
         assert same_model(grown, model)
 
     def test_what_must_be_chosen_from_everybody_needs_fit(self, crowd):
-        for settings in ({}, {"catalogue": "observed"}, {"catalogue": "given", "n_head": 5}):
-            with pytest.raises(InvalidInput, match="Use fit"):
+        for settings in ({}, {"catalogue": "given", "n_head": 5}):
+            with refused("catalogue"):
                 PrivateRecommender(epsilon=1, **settings).partial_fit(crowd)
         head = crowd.item_ids[:5].tolist()
         PrivateRecommender(epsilon=1, catalogue="given", n_head=5, head=head).partial_fit(crowd)
@@ -400,7 +399,7 @@ class TestGrowth:
         first, second, _ = self.parts(crowd)
         grown = PrivateRecommender(epsilon=4, catalogue="given").partial_fit(first)
         grown.set_params(epsilon=1)
-        with pytest.raises(InvalidInput, match="begun with"):
+        with refused("parameters"):
             grown.partial_fit(second)
 
     def test_a_part_that_was_interrupted_leaves_the_crowd_as_it_was(self, crowd, model, monkeypatch):

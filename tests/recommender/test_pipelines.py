@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from tests.support.crowds import tastes
+from tests.support.errors import refused
 
-from hetdp import Ledger, PrivateRecommender, Profiles, ndcg, split
+from hetdp import Ledger, PrivateRecommender, Profiles, judge, split
 from hetdp.core.errors import BudgetExhausted, HetdpWarning, InvalidInput
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is optional")
@@ -98,7 +99,7 @@ class TestPipelines:
             model.predict(LIKES[:, 1:])
         with pytest.raises(InvalidInput, match="Reshape your data"):
             model.predict(LIKES[0])
-        with pytest.raises(InvalidInput, match="n must be a whole number"):
+        with refused("n"):
             model.predict(LIKES, n=0)
         with pytest.raises(ValueError, match="not fitted"):
             PrivateRecommender().predict(LIKES)
@@ -118,7 +119,7 @@ class TestPipelines:
 
 class TestTheScore:
     def test_it_is_the_ndcg_of_what_was_hidden(self):
-        """The same as `hetdp.ndcg` finds by the frames of `recommend`, over those who can hide something."""
+        """The same as `hetdp.judge` finds by the frames of `recommend`, over those who can hide something."""
         model = PrivateRecommender(epsilon=2, catalogue="given", random_state=1).fit(CROWD[:200])
         alone = Profiles.from_pairs(["alone"], [NAMES[0]], item_ids=NAMES)
         users, items, _ = (np.concatenate(pair) for pair in zip(CROWD[200:].to_pairs(), alone.to_pairs(), strict=True))
@@ -129,7 +130,7 @@ class TestTheScore:
             def recommend(self, *, n):
                 return model.recommend(n, profiles=known)
 
-        assert model.score(visitors) == pytest.approx(ndcg(AtHome(), visitors, hidden), rel=1e-12)
+        assert model.score(visitors) == pytest.approx(judge(AtHome(), visitors, hidden).ndcg, rel=1e-12)
         assert 0.1 < model.score(visitors) < 1
 
     def test_it_rises_with_epsilon(self):
@@ -148,7 +149,7 @@ class TestTheScore:
         assert fit(frame[:200]).score(frame[200:]) == fit(frame[:200]).score(sparse.csr_array(LIKES[200:]))
 
     def test_somebody_must_hide_something(self):
-        with pytest.raises(InvalidInput, match="at least 2 items, one of them to hide"):
+        with refused("X", "at least 2 items"):
             PrivateRecommender(random_state=0).fit(LIKES).score(np.eye(NAMES.size))
 
 
@@ -167,7 +168,7 @@ class TestWhatASearchCosts:
 
     def test_a_limit_ends_the_search(self):
         ledger = Ledger.of_profiles(limit=4)
-        with pytest.raises(BudgetExhausted, match=r"Requested: 2\. Remaining: 0\.5\."):
+        with pytest.raises(BudgetExhausted):
             self.search(PrivateRecommender(ledger=ledger)).fit(LIKES)
         assert ledger.total == 3.5
 

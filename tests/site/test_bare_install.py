@@ -113,6 +113,7 @@ def files(tmp_path):
         csv.write_csv(table, tmp_path / f"{name}.csv")
         parquet.write_table(table, tmp_path / f"{name}.parquet")
     (tmp_path / "me.csv").write_text("item\n3\n4\n")
+    (tmp_path / "items.txt").write_text("\n".join(map(str, range(30))))
     (tmp_path / "mine.py").write_text(
         "import hetdp\n\ndef noisy_sum(values):\n    return sum(values) + int(hetdp.discrete_laplace(4, 1)[0])\n"
     )
@@ -125,12 +126,10 @@ def test_answers_neighbours_models_and_recommendations_need_no_extra(bare, files
     commands = [
         f"release people.csv {mean} --ledger people.db --id-column id -o answer.json",
         f"release people.parquet {mean} --ledger people.db --id-column id",
-        "neighbors likes.csv --epsilon 1 -k 3 --names observed -o near.csv --ledger likes.db --limit 9",
-        "neighbors likes.parquet --epsilon 1 -k 3 --names observed -o near.jsonl --ledger likes.db",
-        "recommend likes.csv --engine sketch --epsilon 1 -k 3 -n 2 --names observed -o mine.jsonl",
-        "recommend likes.parquet --epsilon 3 -n 2 --names observed -o mine.parquet",
-        "learn likes.csv --epsilon 3 --names observed -o model.hetdp",
-        "recommend --model model.hetdp --profile me.csv -n 2 --why",
+        "neighbors likes.csv --epsilon 1 -k 3 -o near.csv --ledger likes.db --limit 9",
+        "neighbors likes.parquet --epsilon 1 -k 3 -o near.jsonl --ledger likes.db",
+        "learn likes.csv --epsilon 3 --catalogue items.txt -o model.hetdp",
+        "recommend model.hetdp me.csv -n 2 --why",
         "evaluate likes.csv --epsilon 1 -k 3 --runs 2 --engine exact",
         "budget people.db",
         "label model.hetdp",
@@ -157,8 +156,8 @@ def test_where_an_extra_is_missing_the_command_that_brings_it_is_told(bare):
         assert "Traceback" not in told, command
 
 
-@pytest.mark.slow
 def test_the_readme_needs_no_extra(hidden):
+    """The only run of its examples: pytest does not collect README.md."""
     command = [sys.executable, "-c", HIDING + EXAMPLES, hidden, ROOT / "README.md"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "failed: 0"

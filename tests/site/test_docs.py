@@ -11,30 +11,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from tests.support.public import PUBLIC
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-#: Modules whose names are public; `hetdp` is the one that most people need.
-PUBLIC = (
-    "hetdp",
-    "hetdp.accounting",
-    "hetdp.auditing",
-    "hetdp.datasets",
-    "hetdp.errors",
-    "hetdp.evaluation",
-    "hetdp.mechanisms",
-    "hetdp.neighbors",
-    "hetdp.noise",
-    "hetdp.plots",
-    "hetdp.policies",
-    "hetdp.profiles",
-    "hetdp.queries",
-    "hetdp.recommender",
-    "hetdp.sketching",
-    "hetdp.tables",
-)
-
-
 TUTORIALS = ("analyst", "engineer", "person", "researcher")
 #: Elements for which a browser fetches something, and the attribute that says what.
 FETCHED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}

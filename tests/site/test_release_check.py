@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.support.command_words import parsed
 
-from hetdp.cli.main import cli
+from hetdp.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ def test_every_extra_that_somebody_may_install_is_tried():
 def test_every_group_of_commands_is_run_and_every_word_is_one_that_is_read():
     words = [shlex.split(command) for command in COMMANDS]
     asked = [rest for program, *rest in words if program == "hetdp" and not rest[0].startswith("-")]
-    assert {rest[0] for rest in asked if parsed(rest)} == set(cli.commands)
+    assert {rest[0] for rest in asked if parsed(rest)} == set(main.COMMANDS)
     for program, *rest in words:
         if program == "python" and rest[0].endswith(".py"):
             compile(CHECK.GIVEN[rest[0]], rest[0], "exec")

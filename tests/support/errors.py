@@ -1,5 +1,6 @@
 """Checks of errors by their fields: which parameter, and what is wrong with it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -24,3 +25,10 @@ def refused(
     if parameter is not None:
         assert getattr(found.error, "parameter", None) == parameter, f"{found.error!r} is not about {parameter}"
     assert problem in str(found.error), f"{problem!r} is not in {str(found.error)!r}"
+
+
+def complaints(said: str) -> list[str]:
+    """Return what each error of a command is about: the first option or argument that its line names."""
+    lines = [line.removeprefix("Error: ") for line in said.splitlines() if line.startswith("Error: ")]
+    found = [re.search(r"--[a-z][a-z-]+|\bDATA\b", line) for line in lines]
+    return [option[0] if option is not None else line for option, line in zip(found, lines, strict=True)]

@@ -348,7 +348,7 @@ def test_categories_are_texts():
 def test_times_in_nanoseconds_take_the_dates_they_can_hold():
     frame = nw.from_native(pd.DataFrame({"t": pd.to_datetime(["2024-01-01", None, "2262-01-01"]).astype("M8[ns]")}))
     assert truths(frame, ["t < '2261-01-01'", "t >= '1678-01-01'"]) == [[True, False, False], [True, False, True]]
-    with refused(problem="dates from 1678 to 2261 for a column in nanoseconds [(]got '2262-01-01'"):
+    with refused(problem="dates from 1678 to 2261 for a column in nanoseconds (got '2262-01-01'"):
         truths(frame, ["t < '2262-01-01'"])
 
 
@@ -368,7 +368,7 @@ def test_the_deepest_and_the_widest_condition_run(name):
 
 @pytest.mark.parametrize("text", ["(" * 10_000 + "a = 1" + ")" * 10_000, "not " * 51 + "a = 1"])
 def test_deeper_is_refused(text):
-    with refused(problem="at most 50 brackets and nots inside each other [(]got one more at position"):
+    with refused(problem="at most 50 brackets and nots inside each other (got one more at position"):
         parse_condition(text)
 
 

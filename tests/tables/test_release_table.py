@@ -221,14 +221,11 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
         ({"epsilon": 1e-6}, ("epsilon", "above")),
         ({"where": "age >="}, (None, "a value")),
         ({"where": "age = 'old'"}, (None, "age")),
-        ({"weights": "ward"}, ("weights", "numbers in .0, 1. in every row of column 'ward'")),
-        ({"weights": "age"}, ("weights", "numbers in .0, 1. in every row of column 'age'")),
+        ({"weights": "ward"}, (None, "'ward'")),
+        ({"weights": "age"}, (None, "'age'")),
         ({"unit": None, "max_groups": 1, "ledger": hetdp.Ledger([1.0])}, ("unit", "given with a ledger")),
         ({"ledger": "ledger.db"}, ("ledger", "a hetdp.Ledger")),
-        (
-            {"population": 9, "max_groups": None},
-            ("population", "come with max_groups .--max-groups. where unit and by"),
-        ),
+        ({"population": 9, "max_groups": None}, ("population", "max_groups")),
         ({"population": -1}, ("population", "a number above 0")),
         ({"confidence": 1.0}, ("confidence", "between 0 and 1")),
     ],
@@ -241,8 +238,7 @@ def test_bad_input_is_refused(change, message):
 def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_charged(engine, engine_table):
     table = engine_table(engine, pa.table({"person": [1, 2], "age": ["30", "40"]}))
     ledger = hetdp.Ledger.of_people(limit=3.0)
-    told = r"[(]got 'mean age'[)], about 'age', which is of type String\. Cast it"
-    with pytest.raises(errors.DataError, match=told):
+    with refused(problem="String", kind=errors.DataError):
         hetdp.release_table(
             table,
             {"people": hetdp.tables.count(), "mean age": hetdp.tables.mean("age", lower=18, upper=70)},
@@ -298,7 +294,7 @@ def test_the_epsilon_of_an_accuracy_gives_it(weights):
     assert 50 < (spread.high - spread.low) / 2 < 440
     with refused("within", "aggregates"):
         hetdp.plan_table(asked, within={"nothing": 1.0}, people=5)
-    with refused("people", "given with within"):
+    with refused("people", "required"):
         hetdp.plan_table(asked, within=1.0)
     with refused(problem="epsilon or within must be given"):
         hetdp.plan_table(asked)
@@ -310,9 +306,9 @@ def test_the_epsilon_of_an_accuracy_gives_it(weights):
 def test_an_accuracy_out_of_reach_is_told_of_the_aggregates_that_it_is_out_of_reach_for():
     asked = {"age": hetdp.tables.mean("age", lower=18, upper=70), "pay": hetdp.tables.mean("pay", lower=0, upper=9000)}
     own = {"people": 60, "weights": "privacy"}
-    told = r'at least 1,050 for pay: .* [(]got 8[)]\. .* within={"age": 8, "pay": \.\.\.}'
-    with pytest.raises(errors.InvalidInput, match=told):
+    with refused("within", "at least 1,050 for pay") as found:
         hetdp.plan_table(asked, within=8, **own)
+    assert 'within={"age": 8, "pay": ...}' in found.error.hint
     assert hetdp.plan_table(asked, within={"age": 8, "pay": 1050}, **own).epsilon > 0
     with refused(problem="at least 1,050 for pay"):
         hetdp.plan_table(asked, within={"age": 8, "pay": 1030}, **own)
@@ -340,9 +336,9 @@ def test_what_an_engine_says_about_a_cell_stays_inside(monkeypatch):
         raise RuntimeError(message)
 
     monkeypatch.setattr(release, "group_sums", burst)
-    with pytest.raises(errors.DataError, match=r"[(]got RuntimeError[)]") as caught:
+    with refused(problem="RuntimeError", kind=errors.DataError) as found:
         hetdp.release_table(visits(), AGGREGATES, **EVERYTHING)
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(found.error)
 
 
 STAFF = pa.table(

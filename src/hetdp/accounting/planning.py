@@ -161,12 +161,14 @@ def plan(
     own = None if denominator is None else not_negative("denominator", denominator)
     if within is not None:
         if epsilon is not None or rho is not None:
-            raise InvalidInput("epsilon and rho must not be given with within, which finds one", got=given)
+            raise InvalidInput("cannot be used with epsilon or rho: it finds one of them", parameter="within")
         given[wanted] = level_within(
             mechanism, within, noise=noise, confidence=confidence, denominator=own, drops=drops, deviation=deviation
         )
-    if given[wanted] is None or given[other] is not None:
-        raise InvalidInput(f"{wanted} must be given, and {other} must not, with noise={noise!r}", got=given)
+    if given[other] is not None:
+        raise InvalidInput(f"cannot be used with {noise} noise; use {wanted}", parameter=other)
+    if given[wanted] is None:
+        raise InvalidInput(f"is required with {noise} noise", parameter=wanted)
     prepared = mechanism.plan(noise=noise, amount=given[wanted], grid=grid)
     if not isinstance(prepared, StretchedPlan) or prepared.mechanism.query.why_no_estimate is not None or own == 0:
         return prepared

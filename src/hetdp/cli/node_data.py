@@ -158,7 +158,7 @@ def _whole_dial(_context: click.Context, _argument: click.Parameter, text: str |
         return None
     if text.isascii() and text.isdigit() and int(text) <= FULL_DIAL:
         return int(text)
-    raise click.UsageError("DIAL must be a whole number from 0 (never counts) to 100 (normal): half is 50.")
+    raise click.UsageError("DIAL must be a whole number from 0 (hidden) to 100 (full): half is 50.")
 
 
 @click.command(short_help="Show your list with its dials, or turn one.")
@@ -169,7 +169,7 @@ def _whole_dial(_context: click.Context, _argument: click.Parameter, text: str |
 def dials(item: str | None, dial: int | None, *, folder: Path, voice: Voice) -> None:
     """Show your list with its dials; with ITEM (an id, a title or a link), one of it; with DIAL, turn it.
 
-    A dial goes from 0 (never counts) to 100 (normal), and counts from the next sketch on. An item of the catalogue that
+    A dial goes from 0 (hidden) to 100 (full), and takes effect in the next sketch. An item of the catalogue that
     is not on your list is put on it. Works while the node runs, and the page can take it back in one step.
 
     \b

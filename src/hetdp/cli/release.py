@@ -132,7 +132,7 @@ _privacy_options = _together(
         type=click.Choice(MECHANISMS),
         help="hetdp compare recommends one.  [default: exponential for a median, mode and the like, else stretching]",
     ),
-    click.option("--threshold", type=float, help="For --mechanism threshold: rows with a smaller weight are excluded."),
+    click.option("--threshold", type=_SHARE, help="For --mechanism threshold: exclude rows with a smaller weight."),
     click.option(
         "--multiplier",
         default="1",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hetdp.cli.interrupts import ending_on_signals
-from hetdp.cli.output import Voice, dry_run_option, output_options, print_json, print_private, print_rows
+from hetdp.cli.output import Voice, output_options, print_json, print_private, print_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,6 @@ _FOLDER = "hetdp-reproduction"
     show_default=True,
     help="Folder for the report; results in it are reused.",
 )
-@dry_run_option
 @output_options
 @ending_on_signals()
 def reproduce(

@@ -21,7 +21,7 @@ def connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN40
     away. So the scheduler is first asked who it is, over a bare connection, and only then a client is made; both on a
     thread that nobody waits for beyond the deadline.
     """
-    make: Any = require("distributed", extra="dask", purpose="--dask").Client
+    make: Any = require("distributed", extra="dask", purpose="A Dask cluster").Client
     deadline = time.monotonic() + timeout_s
     try:
         identity = within(deadline, lambda: asyncio.run(_identity(address, timeout_s)))
@@ -31,12 +31,13 @@ def connect_dask(address: str, *, timeout_s: float = 5.0) -> Any:  # noqa: ANN40
         client = within(deadline, lambda: make(address, timeout=timeout_s, set_as_default=False)) if workers else None
     except Exception as error:
         raise InvalidInput(
-            f"--dask must be the address of a Dask scheduler that answers within {timeout_s:g} seconds, such "
-            "as tcp://10.0.0.1:8786",
+            f"must be the address of a Dask scheduler that answers within {timeout_s:g} seconds, such as "
+            "tcp://10.0.0.1:8786",
+            parameter="address",
             got=address,
         ) from error
     if client is None:
-        raise InvalidInput(f"--dask must be a scheduler with at least one worker (got {address!r} with none)")
+        raise InvalidInput("must be a Dask scheduler with at least one worker", parameter="address", got=address)
     return client
 
 

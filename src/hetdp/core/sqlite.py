@@ -1,14 +1,13 @@
-"""SQLite as every store here uses it: how a file is opened, how a change is all or nothing, how formats move forward.
+"""SQLite as every store here uses it: how a file is opened, and how a change is all or nothing.
 
-A store declares its `Format` once: the tables of today, and a step from each earlier version to the next. Files of
-earlier versions are brought forward when they are opened for writing; files of later ones are refused and left alone.
+A store declares its `Format` once. A file of another application or version is refused and left unchanged.
 """
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["Format", "WrongFormat", "connect", "transaction"]
@@ -28,8 +27,6 @@ class Format:
     name: str  # in words, such as "a ledger"
     version: int  # of today's tables; kept in `PRAGMA user_version`
     schema: str  # makes today's tables in an empty file
-    #: From each earlier version to the one after it; each gets a connection inside a transaction.
-    steps: Mapping[int, Callable[[sqlite3.Connection], object]] = field(default_factory=dict)
     application_id: int = 0  # the mark in the header of the file; 0 for none
 
     def create(self, connection: sqlite3.Connection) -> None:
@@ -38,25 +35,14 @@ class Format:
         connection.executescript(f"BEGIN IMMEDIATE; {marks} {self.schema}; COMMIT;")
 
     def version_of(self, connection: sqlite3.Connection) -> int:
-        """Return the version of a file; refuse what is no file of this kind, or of a version that is not known."""
+        """Return the version of a file; refuse a file of another kind or of an unknown version."""
         (mark,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if mark != self.application_id:
             raise WrongFormat(f"is not {self.name}: it is a database of another application")
-        if version != self.version and version not in self.steps:
+        if version != self.version:
             raise WrongFormat(f"has the unknown file version {version}; this hetdp reads version {self.version}")
         return int(version)
-
-    def bring_forward(self, connection: sqlite3.Connection) -> bool:
-        """Bring a file to today's version, all of the way or not at all; return whether anything had to be done."""
-        if self.version_of(connection) == self.version:
-            return False
-        with transaction(connection, durable=True):
-            version = self.version_of(connection)  # another process may have been quicker
-            for step in range(version, self.version):
-                self.steps[step](connection)
-            connection.execute(f"PRAGMA user_version = {self.version}")
-        return True
 
 
 def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:

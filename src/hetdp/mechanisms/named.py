@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hetdp.core.checks import one_of
-from hetdp.core.errors import InvalidInput
+from hetdp.core.errors import InvalidInput, Problem
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.estimation import best_multiplier
 from hetdp.mechanisms.plan import Mechanism
@@ -86,7 +86,7 @@ def mechanism_named(
         return thresholded(query, own, level=threshold, prior=prior)
     if multiplier == "best":
         if prior is None or epsilon is None:
-            raise InvalidInput("prior and epsilon must be given for multiplier='best'")
+            raise InvalidInput("needs prior and epsilon to be 'best'", parameter="multiplier")
         multiplier = best_multiplier(query, prior, epsilon)
     return stretch(query, float(own.values[0]) if public else own, multiplier=multiplier, prior=prior)
 
@@ -107,7 +107,8 @@ def _domain(
     if name == "count":
         return Box.uniform(0, 1, size=size)
     if lower is None or upper is None:
-        raise InvalidInput(f"lower and upper must be given for a {name}: the range is public")
+        missing = [end for end, given in (("lower", lower), ("upper", upper)) if given is None]
+        raise InvalidInput.several([Problem(f"is required for a {name}: the range is public", end) for end in missing])
     if name == "variance" and center is None:
         center = lower / 2 + upper / 2  # keeps the most of a variance
     return Box.uniform(lower, upper, size=size, center=center)
@@ -129,7 +130,7 @@ def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories 
     known = {**queries.COMPARED_BY_NAME, **queries.RELEASED_BY_NAME}
     if name not in known or kind == "exponential":
         possible = "exponential or sampling" if name in SELECTED else "stretching, sampling or threshold"
-        raise InvalidInput(f"mechanism of a {name} must be {possible}", got=kind)
+        raise InvalidInput(f"must be {possible} for a {name}", parameter="mechanism", got=kind)
     if name != "histogram":
         return known[name](domain)
     edges = np.linspace(domain.lower[0], domain.upper[0], bins + 1)

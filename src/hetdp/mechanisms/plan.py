@@ -165,7 +165,8 @@ class FullPricePlan(Plan):
 def require_plain_epsilon(noise: str, grid: float | None, what: str) -> None:
     """Refuse noise and grid for a mechanism that adds no noise to a number."""
     if noise != "laplace" or grid is not None:
-        raise InvalidInput(f"noise and grid must be left alone, and epsilon given, for a {what}")
+        parameter = "grid" if noise == "laplace" else "noise"
+        raise InvalidInput(f"cannot be used for a {what}, which needs an epsilon alone", parameter=parameter)
 
 
 # -- exact arithmetic -------------------------------------------------------------------------------------------------

@@ -38,15 +38,15 @@ __all__ = [
 
 #: Lowest dial of each kind -> its name.
 DIAL_NAMES: dict[int, str] = {
-    0: "Never counts",
-    1: "Barely counts",
-    20: "Counts a little",
-    45: "Counts half",
-    65: "Counts for much",
-    100: "Normal",
+    0: "Hidden",
+    1: "Barely",
+    20: "A little",
+    45: "Half",
+    65: "Mostly",
+    100: "Full",
 }
 #: Dials that can be set for a whole group at once.
-PRESETS = ((0, "Never"), (25, "A little"), (50, "Half"), (100, "Normal"))
+PRESETS = ((0, "Hidden"), (25, "A little"), (50, "Half"), (100, "Full"))
 
 #: What epsilon means, in the same words wherever it appears.
 EPSILON_WORDS = (

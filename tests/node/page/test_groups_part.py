@@ -121,7 +121,7 @@ def test_what_comes_later_is_told_what_is_left(page):
     added = message_in(page.post("/items/add", place="60"))
     assert added.endswith("is on your list, at a dial of 10: the limit that you have set for the group leaves no more.")
     again = message_in(page.post("/items/dial", place="60", dial="90"))
-    assert "barely counts from the next sketch, at a dial of 10: the limit" in again
+    assert "barely from the next sketch, at a dial of 10: the limit" in again
     assert "12 items set" not in message_in(page.post("/items/group", group="Music", dial="100"))
     assert page.node.dials[60] == 10
     page.post("/privacy/no-group-limit", group="Music")

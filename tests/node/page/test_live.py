@@ -90,7 +90,7 @@ def test_from_an_empty_list_to_a_recommendation(folders):
             page.locator(f"#dial-{place}").wait_for()
         page.locator("#dial-3").focus()
         page.keyboard.press("Home")
-        page.get_by_text("Piece 3: never counts from the next sketch.").wait_for()
+        page.get_by_text("Piece 3: hidden from the next sketch.").wait_for()
 
         page.get_by_role("link", name="Neighbours").click()
         page.locator("#people li").nth(1).wait_for(timeout=60_000)
@@ -110,7 +110,7 @@ def test_from_an_empty_list_to_a_recommendation(folders):
         page.locator("#dial-11").wait_for()
         assert page.locator("#dial-11").input_value() == "100"
         assert page.locator("#dial-3").input_value() == "0"
-        assert "4 changes wait" in page.locator("main").inner_text(), "0, 1, 2 and 11; 3 never counts"
+        assert "4 changes wait" in page.locator("main").inner_text(), "0, 1, 2 and 11; 3 is hidden"
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="My privacy").click()
         page.locator(".sketch img").wait_for()
         page.get_by_role("link", name="Network", exact=True).click()

@@ -11,7 +11,6 @@ from tests.support.page_node import LIKED, ONES
 
 from hetdp.node.page.application import PAGES
 from hetdp.node.protocol.network import Bootstrap
-from hetdp.node.protocol.node import Traffic
 from hetdp.node.storage.crowd import CrowdModel, save_model
 from hetdp.node.storage.folder import MODEL
 from hetdp.node.storage.group_limits import WHOLE_LIST
@@ -119,7 +118,7 @@ def test_a_dial_is_turned_removed_and_taken_back(open_page):
     page = open_page()
     page.post("/items/add", place="46")
     html = page.post("/items/dial", place="46", dial="0")
-    assert message_in(html) == "Amber jazz: never counts from the next sketch."
+    assert message_in(html) == "Amber jazz: hidden from the next sketch."
     assert 'id="dial-46" name="dial" min="0" max="100" step="1" value="0"' in html
     assert "nobody learns anything. Only what is recommended to you takes note of it." in text_of(html)
     page.post("/items/remove", place="46")
@@ -185,7 +184,7 @@ def test_a_group_is_set_in_one_step(open_page, nodes):
     before = dict(page.node.dials)
     health = [place for place in before if page.node.store.catalogue.item(place).group == "Health"]
     html = page.post("/items/group", group="Health", dial="25")
-    assert message_in(html) == f"{len(health)} items set: counts a little."
+    assert message_in(html) == f"{len(health)} items set: a little."
     assert page.node.dials == before | dict.fromkeys(health, 25)
     page.post("/items/undo")
     assert page.node.dials == before
@@ -200,7 +199,7 @@ def test_what_waits_for_the_next_epoch_is_listed(open_page, nodes):
     text = text_of(html)
     assert "In your next sketch today" in text
     assert "4 changes wait. Until then others keep the sketch of epoch 5." in text
-    assert "Early tea dial 100 → 40, counts a little" in text
+    assert "Early tea dial 100 → 40, a little" in text
     assert "Copper tea no longer in it" in text
     assert "Distant tea limit reached, no longer counts" in text
     assert "It has reached its lifetime limit and no longer counts in new sketches." in text
@@ -556,7 +555,7 @@ def test_a_muted_list_is_not_told_to_add_items(open_page, nodes):
     node.store.profile.set_dials({1: 0, 2: 0})
     page = open_page(node)
     text = text_of(page.get("/neighbours"))
-    assert "Everything on your list is set to “never counts”. That is fine" in text
+    assert "Everything on your list is set to “Hidden”. That is fine" in text
     assert "Add a few items" not in text
     assert "Nothing on your list counts, so your first sketch will be that of an empty list." in text_of(
         page.get("/items")
@@ -665,15 +664,6 @@ def test_how_many_sketches_are_like_the_published_one_is_told(open_page, nodes):
     assert f"{len(node.store.peers.liked())} of them for being most like your published one" in text_of(
         page.get("/network")
     )
-
-
-def test_the_traffic_of_a_week_is_told(open_page, nodes):
-    node = nodes.new()
-    page = open_page(node)
-    assert "per week" not in text_of(page.get("/network"))
-    for passed, size in ((0, 1000), (3600, 1000 + 2**20)):
-        node.store.peers.keep(traffic=Traffic(size, 2 * size), now_s=node.now_s + passed, first_epoch=0)
-    assert f"{3 * 168} MiB sent and received" in text_of(page.get("/network"))
 
 
 @pytest.mark.parametrize(

@@ -208,9 +208,9 @@ def test_admission_by_list_and_by_invitation():
     assert refused(gate, signed(1, network, issued_ms=now_ms, invitation=invitation)) == ""
     assert "admitted" in refused(gate, signed(2, network, issued_ms=now_ms, invitation=invitation))
     assert "admitted" in refused(gate, signed(1, network, issued_ms=now_ms))
-    listed = Gate(a_network(admission="allow", allow=(identity_of(1).key.hex(),)), NodeSettings(), own_address=OWN)
-    assert listed.admits(identity_of(1).key, b"")
-    assert not listed.admits(identity_of(2).key, b"")
+    opened = Gate(a_network(), NodeSettings(), own_address=OWN)
+    assert opened.admits(identity_of(2).key, b"")
+    assert not opened.admits(identity_of(1).key, invitation), "nothing can be hidden where an invitation would be"
 
 
 def test_floods_are_cut_and_banned_and_bans_end():

@@ -22,7 +22,7 @@ from hetdp.node.storage.network_file import exact_number, read_network, usual_mo
 
 
 def test_a_network_survives_its_file(tmp_path):
-    network = a_network(epsilon=Fraction(1, 3), bootstrap=(contact_of(1), contact_of(2)), allow=("ab" * 32,))
+    network = a_network(epsilon=Fraction(1, 3), bootstrap=(contact_of(1), contact_of(2)))
     (tmp_path / "n.toml").write_text(network.to_toml())
     assert read_network(tmp_path / "n.toml") == network
 

@@ -320,7 +320,6 @@ def test_what_the_protocol_learns_is_kept(store):
     assert store.peers.contacts(5, own_address="tcp://127.0.0.1:1", most_per_host=4)[0].curve == WHO.curve.hex()
     assert store.peers.bans() == {b"c": 50.0}
     assert store.peers.traffic() == traffic
-    assert store.peers.traffic_history() == [(20.0, 7, 0)]
     store.peers.keep(now_s=60.0, first_epoch=2, held=())
     assert store.peers.sketch_count() == 0
     assert store.peers.bans() == {}

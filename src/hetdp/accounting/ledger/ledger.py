@@ -259,7 +259,7 @@ class Ledger:
 
         Privacy
         -------
-        Counts what so many recipients who share their lists, and read everything public, may have learned: of every
+        Counts what `colluders` recipients, who share their lists and read everything public, may have learned: of every
         release the lists of `colluders` recipients and what all see alike. A person's own list costs that person
         nothing. Use one ledger for all releases from one set of profiles, and for no other.
 
@@ -326,9 +326,7 @@ class Ledger:
         one_of("on_exhausted", on_exhausted, _ON_EXHAUSTED)
         place = resolved(path)
         if not is_there(place):
-            raise LedgerError(
-                f"The ledger file {place} does not exist. hetdp release --ledger makes one, or hetdp.Ledger."
-            )
+            raise LedgerError(f"Ledger not found: {place}.")
         ledger = cls.__new__(cls)
         ledger._start(LedgerFile(place), place, on_exhausted)  # noqa: SLF001  (the second constructor)
         return ledger
@@ -687,7 +685,7 @@ class Ledger:
         Parameters
         ----------
         guarantee
-            What the release promises, before the fact. What so many `colluders` learn together is charged.
+            What the release promises, before the fact. What `colluders` recipients learn together is charged.
         description
             For the history.
 
@@ -770,7 +768,7 @@ class Ledger:
     ) -> PeoplePreview:
         """Return how many people are new and how many cannot pay such a charge. Spends nothing; for the owner's eyes.
 
-        What `charge_people` refuses is refused here, too, but for people who cannot pay: they are counted.
+        What `charge_people` refuses is refused here, too. People who cannot pay are counted instead.
 
         Parameters
         ----------
@@ -825,7 +823,7 @@ class Ledger:
             places = known.find(wanted)
             if (places < 0).any():
                 unknown = int(np.count_nonzero(places < 0))
-                raise InvalidInput(f"ids must be known to the ledger (got {unknown} unknown ones)")
+                raise InvalidInput(f"must be known to the ledger (got {unknown} unknown ones)", parameter="ids")
             settled = state.accounts.take(places).settled(state.totals)
             changed = state.accounts.changed(places, replace(settled, dials=checked))
             return replace(state, totals=replace(state.totals, dialled=True), roll=changed), []
@@ -921,12 +919,13 @@ class Ledger:
         """Refuse questions about items where there is one total: "nothing spent" would be a false answer."""
         if self.colluders is not None:
             raise InvalidInput(
-                "ledger must have accounts of items, rows or people. Got one of profiles instead: its total, limit, "
-                "left and history tell what was spent."
+                "must have accounts of items, rows or people (got one of profiles)",
+                parameter="ledger",
+                hint="Its total, limit, left and history say what was spent.",
             )
 
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
-        """Return a chart of altair: what a dial of 1 has lost, charge by charge, beside its limit.
+        """Return a chart of altair: what weight 1 has lost, charge by charge, beside its limit.
 
         Needs the extra `plot`; `hetdp.plots.save` writes it to a file. Who has how much left is in `plot_private`.
 
@@ -939,7 +938,7 @@ class Ledger:
         >>> ledger = Ledger.of_people(limit=3)
         >>> _ = ledger.charge_people([(["ann"], [0.5])], amount=2, description="hours")
         >>> ledger.plot().title["text"]
-        'What a dial of 1 has lost: epsilon = 2 of 3'
+        'What weight 1 has lost: epsilon = 2 of 3'
         """
         from hetdp.accounting.display import plot_charges
 

@@ -123,9 +123,7 @@ def call_roll(
         call.everybody()
         return call
     if state.accounts.ids is None:
-        raise InvalidInput(
-            "must know people by their ids (got one made without them (items=, --id-column))", parameter="ledger"
-        )
+        raise InvalidInput("must know people by their ids; this one was made without", parameter="ledger")
     for given, dials in people:
         call.batch(given, dials)
     call.finish(new_people=new_people)
@@ -218,9 +216,9 @@ class RollCall:
         ids = Ids.joined([ids for ids, _ in self._new]) if self._new else Ids.none()
         repeated = ids.repeated + self.known - (0 if self._seen is None else int(np.count_nonzero(self._seen)))
         if repeated:
-            raise InvalidInput(f"ids must be all different (got {repeated} repeated)")
+            raise InvalidInput(f"must be all different (got {repeated} repeated)", parameter="ids")
         if ids.keys.size and self.limit is None:
-            raise InvalidInput(f"ids must be known to the ledger (got {len(ids)} unknown ones)")
+            raise InvalidInput(f"must be known to the ledger (got {len(ids)} unknown ones)", parameter="ids")
         check_not_mostly_new(len(ids), self.known + len(ids), self.before.size, new_people=new_people)
         accounts, totals = self.before.roll, self.before.totals
         if self._new_dials:

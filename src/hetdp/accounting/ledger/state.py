@@ -322,7 +322,7 @@ class State:
                 "must be 'epsilon' on an epsilon ledger, for no finite epsilon covers a zCDP loss (got 'rho')",
                 parameter="unit",
                 hint=(
-                    "A ledger with unit='rho' takes both (another file for --ledger), but begins without "
+                    "A ledger with unit='rho' takes both, but begins without "
                     "what was charged here: keep that within your limit."
                 ),
             )
@@ -351,12 +351,9 @@ def check_not_mostly_new(new: int, given: int, known: int, *, new_people: bool) 
     """Refuse a table most of whose people are new to a ledger that is not empty: their ids may have changed."""
     if known and 2 * new > given and not new_people:
         raise InvalidInput(
-            f"must be mostly known to a ledger that is not empty (got {new} new ones of {given})",
-            parameter="items",
-            hint=(
-                "Are they the same people under other ids? They would get a second budget. If they are "
-                "new: new_people=True (--new-people)."
-            ),
+            f"is required: {new} of {given} people are new to a ledger that is not empty",
+            parameter="new_people",
+            hint="People who are known under other ids would get a second budget.",
         )
 
 

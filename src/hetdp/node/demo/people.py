@@ -19,7 +19,7 @@ _LIKELY, _LESS, _ELSEWHERE = 0.75, 0.2, 0.02
 _HIDDEN = 0.15
 #: So many items are recommended to each, to see whether hidden ones are among them.
 LIST = 10
-#: Shares of people's items that never count, and that count half; the others are normal.
+#: Shares of people's items that are hidden, and that are at half; the others are at full.
 _NEVER, _HALF = 0.1, 0.15
 #: So many people per taste at least: recommendations need several people who agree.
 _PER_CIRCLE = 7

@@ -42,7 +42,7 @@ class DataPage(Page):
     title = "My data"
     icon = '<path d="M4 8l8-4 8 4-8 4z"/><path d="M4 12l8 4 8-4M4 16l8 4 8-4"/>'
     template = "data.html"
-    watch = ""  # what is being written into a field must not be lost
+    watch = "epoch"
     anchors = dict.fromkeys(("import", "forget", "undo"), "bring") | dict.fromkeys(("pause", "resume"), "pause")
 
     def __init__(self, node: NodeHandle) -> None:

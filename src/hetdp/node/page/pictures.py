@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Face", "Interval", "LossChart", "LossCurve", "curve_path", "face", "interval", "loss_chart", "sketch_image"]
+__all__ = ["Face", "Interval", "LossChart", "LossCurve", "face", "interval", "loss_chart", "sketch_image"]
 
 _WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 628.0, 12.0, 210.0
@@ -93,18 +93,6 @@ def loss_chart(charges: Iterable[tuple[int, int, float]], epochs: Sequence[int],
     height = _nice(most / 4)
     upward = tuple((y(level * height), f"{level * height:g}") for level in range(int(1.08 * most / height) + 1))
     return LossChart(tuple(curves), across, upward, y(limit), limit)
-
-
-def curve_path(
-    values: Sequence[float], *, top: float, filled: bool = False, width: float = _WIDTH, height: float = 90.0
-) -> str:
-    """Return a curve, or the area under it, as the path of an SVG; `top` is at full height. "" for fewer than two."""
-    if len(values) < 2:  # noqa: PLR2004  (a curve needs two points)
-        return ""
-    step = width / (len(values) - 1)
-    points = (f"{place * step:.1f} {height * (1 - value / (top or 1)):.1f}" for place, value in enumerate(values))
-    path = "M" + " L".join(points)
-    return f"{path} L{width:g} {height:g} L0 {height:g} Z" if filled else path
 
 
 def interval(estimate: float, error: float, whole: float) -> Interval:

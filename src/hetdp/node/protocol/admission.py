@@ -48,7 +48,6 @@ class Gate:
         self._network, self._settings = network, settings
         self._network_id = network.id
         self._network_key = bytes.fromhex(network.network_key)
-        self._allowed = frozenset(bytes.fromhex(key) for key in network.allow)
         self._kinds = frozenset(("public", check_own_address(own_address)))
         self._conduct: OrderedDict[bytes, _Conduct] = OrderedDict()
         self._bans: dict[bytes, float] = {}
@@ -62,7 +61,7 @@ class Gate:
         """
         if self._network.admission == "invite":
             return check_invitation(self._network_key, self._network_id, key, invitation)
-        return not invitation and (self._network.admission == "open" or key in self._allowed)
+        return not invitation
 
     def check_record(self, record: Record, *, now_s: float, sender: bool = False) -> None:
         """Refuse a record that is too old, from the future, unsigned, without a usable address or not admitted.

@@ -18,7 +18,7 @@ __all__ = ["Bootstrap", "NetworkParameters", "sketch_bytes"]
 
 VERSION = 1
 #: What may change without making it another network: where files lie, who is known, and what nodes learn at home.
-_NOT_IN_ID = ("catalogue", "bootstrap", "allow", "n_head")
+_NOT_IN_ID = ("catalogue", "bootstrap", "n_head")
 _EXACT_EPSILONS = 64
 #: No network allows larger profiles: a person's list, not a database.
 MOST_PROFILE = 20_000
@@ -68,11 +68,10 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     #: Sketches announced per message, and sketches sent.
     inventory_size: Annotated[int, Meta(ge=1, le=500)] = 64
     sketches_per_message: Annotated[int, Meta(ge=1, le=64)] = 8
-    #: "open"; "allow": keys listed in `allow`; "invite": holders of an invitation signed by `network_key`.
+    #: "open", or "invite": holders of an invitation signed by `network_key`.
     admission: str = "open"
     #: The maker's.
     network_key: Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?$")] = ""
-    allow: tuple[HexKey, ...] = ()
     bootstrap: tuple[Bootstrap, ...] = ()
 
     def __post_init__(self) -> None:
@@ -82,8 +81,8 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             raise InvalidInput("name and catalogue must be printable")
         _check_level("epsilon", self.epsilon, _EXACT_EPSILONS)
         _check_level("tuned_for", self.tuned_for, 1)
-        if self.admission not in ("open", "allow", "invite"):
-            raise InvalidInput("must be 'open', 'allow' or 'invite'", parameter="admission", got=self.admission)
+        if self.admission not in ("open", "invite"):
+            raise InvalidInput("must be 'open' or 'invite'", parameter="admission", got=self.admission)
         if self.admission == "invite" and not self.network_key:
             raise InvalidInput("must be given when admission is 'invite'", parameter="network_key")
         if self.most_catalogue and (self.most_catalogue < self.items or not self.network_key):

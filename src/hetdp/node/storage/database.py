@@ -63,7 +63,6 @@ CREATE TABLE sketches (key BLOB PRIMARY KEY, epoch INTEGER NOT NULL, sketch BLOB
 CREATE TABLE peers (key BLOB PRIMARY KEY, curve BLOB NOT NULL, address TEXT NOT NULL, seen_s REAL NOT NULL,
                     reached INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE bans (key BLOB PRIMARY KEY, until_s REAL NOT NULL);
-CREATE TABLE traffic (time_s REAL PRIMARY KEY, sent_bytes INTEGER NOT NULL, received_bytes INTEGER NOT NULL);
 -- Public: what the model is learned from, one sketch per key and epoch: the bits of the head, and how many they are (a
 -- sketch for a shorter catalogue has fewer).
 CREATE TABLE crowd (key BLOB NOT NULL, epoch INTEGER NOT NULL, host TEXT NOT NULL, reached INTEGER NOT NULL,

@@ -22,7 +22,6 @@ from hetdp.node.storage.database import Database
 
 __all__ = ["PeerInfo", "PeerMemory"]
 
-_TRAFFIC_POINTS = 200
 _MOST_PEERS = 1000
 _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 
@@ -66,7 +65,7 @@ class PeerMemory:
         the clock was ahead, and those of keys that are not in `held`; those `liked` are marked. `population` is of how
         many peers there seem to be sketches.
         Bans, if given, are all there are: those stored before go. What a clock that was ahead has dated later than
-        `now_s` would outlive everything else; such peers count as seen now, such traffic goes.
+        `now_s` would outlive everything else; such peers count as seen now.
         """
         with self._database.transaction(durable=False) as connection:
             if last_epoch is not None:
@@ -102,13 +101,6 @@ class PeerMemory:
                 connection.execute("DELETE FROM bans")
                 connection.executemany("INSERT INTO bans VALUES (?, ?)", list(bans.items()))
             if traffic is not None:
-                connection.execute("DELETE FROM traffic WHERE time_s > ?", (now_s,))
-                point = (now_s, traffic.sent_bytes, traffic.received_bytes)
-                connection.execute("INSERT OR REPLACE INTO traffic VALUES (?, ?, ?)", point)
-                connection.execute(
-                    "DELETE FROM traffic WHERE time_s NOT IN (SELECT time_s FROM traffic ORDER BY time_s DESC LIMIT ?)",
-                    (_TRAFFIC_POINTS,),
-                )
                 self._database.set_fact("traffic", json.dumps(dataclasses.asdict(traffic)))
 
     def sketches(self) -> list[SignedSketch]:
@@ -185,7 +177,3 @@ class PeerMemory:
             return Traffic() if stored is None else msgspec.convert(json.loads(stored), Traffic)
         except (ValueError, TypeError):  # a damaged count is no reason to stop
             return Traffic()
-
-    def traffic_history(self) -> list[tuple[float, int, int]]:
-        """Return (time, bytes sent, bytes received) so far, one per period, for the last 200."""
-        return self._database.rows("SELECT time_s, sent_bytes, received_bytes FROM traffic ORDER BY time_s")

@@ -174,7 +174,7 @@ class OwnProfile:
     def set_dials(self, dials: Mapping[int, int]) -> dict[int, int]:
         """Add items or change their dials, as one step that can be undone. Dials are not repeated in errors.
 
-        A dial is a whole number from 0 ("never counts") to 100 ("normal"), by the place of its item in the catalogue.
+        A dial is a whole number from 0 (hidden) to 100 (full), by the place of its item in the catalogue.
         Returned are the dials as they are set: the limit of a group may leave less than was asked for.
         """
         for dial in dials.values():

@@ -283,17 +283,21 @@
 
   setInterval(async () => {
     if (document.hidden || busy() || failures >= MOST_FAILURES || document.body.dataset.watch === "gone") return;
+    let stale = false;
+    underway += 1; // ask again only when this question has its answer
     try {
       const answer = await fetch("/state", { credentials: "same-origin", cache: "no-store" });
       if (answer.status === 403) location.reload(); // the node was started again
       if (!answer.ok) throw new Error("not our node");
       const state = await answer.json();
       failures = 0;
-      const changed = watched(state) !== watched(JSON.parse(document.body.dataset.state));
-      if ((changed || lost) && !busy()) await load(location.pathname, {}, { announce: lost });
+      stale = lost || watched(state) !== watched(JSON.parse(document.body.dataset.state));
     } catch {
       offline();
+    } finally {
+      underway -= 1;
     }
+    if (stale && !busy()) await load(location.pathname, {}, { announce: lost });
   }, LOOK_EVERY_MS);
 
   dress();

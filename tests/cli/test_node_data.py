@@ -79,7 +79,7 @@ def test_files_of_all_kinds_are_imported_also_while_the_node_runs(files, home):
 def test_dials_are_shown_and_turned_also_while_the_node_runs(home):
     told = run(node, "dials", "--folder", home).output
     assert "Private, for the owner of the data" in told
-    assert re.search(r"Item 3 +50 +counts half +0 ", told)
+    assert re.search(r"Item 3 +50 +half +0 ", told)
     with locked(home):
         told = run(node, "dials", "item  3", "20", "--folder", home).output
     assert "from the next sketch on" in told

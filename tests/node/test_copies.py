@@ -229,7 +229,7 @@ def test_slots_are_few_per_host_and_half_for_those_reached_nowhere(anna, hosts, 
     [
         {"settings": NodeSettings(listen="tcp://127.0.0.1:7470")},
         {"settings": NodeSettings(listen="tcp://10.9.9.9:7470", most_per_host=0)},
-        {"network": msgspec.structs.replace(NET, admission="allow")},
+        {"network": msgspec.structs.replace(NET, admission="invite", network_key="ab" * 32)},
     ],
 )
 def test_hosts_say_nothing_on_one_machine_and_where_keys_are_scarce(anna, change):
