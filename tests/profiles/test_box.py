@@ -57,7 +57,7 @@ def test_bad_boxes_are_refused(arguments, message):
 
 
 def test_values_of_the_wrong_number_are_refused_without_showing_them():
-    with pytest.raises(errors.InvalidInput, match=r"one number per item \(2\). Got shape \(3,\)") as caught:
+    with pytest.raises(errors.InvalidInput, match=r"one number per item") as caught:
         Box.uniform(0, 1, size=2).clamp([123.456, 0, 0])
     assert "123" not in str(caught.value)
 

@@ -16,59 +16,12 @@ from tests.support.public import PUBLIC
 import hetdp
 from hetdp import errors, mechanisms
 
-<<<<<<< HEAD
 every_module = pytest.mark.parametrize("module", [importlib.import_module(name) for name in PUBLIC], ids=PUBLIC)
 
 
 def names(module):
     """Return the public names of a module; the reference in docs/ lists them, and test_docs.py compares both."""
     return {name for name in importlib.import_module(module).__all__ if not name.startswith("__")}
-=======
-ROOT = Path(__file__).parents[2]
-#: Every public module, and its public names: what tab completion shows, and the reference in docs/ lists.
-PUBLIC = {
-    "hetdp": """
-        Box BudgetExhausted Categories Guarantee Ledger PrivacyWeights PrivateNeighbors PrivateRecommender Profiles
-        Release Stretched TableAnswer WeightPrior __version__ accounting audit auditing best_multiplier compare
-        datasets discrete_gaussian discrete_laplace errors evaluate evaluation falsify judge mechanisms
-        neighbors noise plan plan_table plots policies profiles queries recall recommender release
-        release_by_dial release_distortion_bound release_table sketching split stretch tables unknown_keys""",
-    "hetdp.accounting": """
-        AllowedDials ByDial Charge Entry Guarantee Label LabelOptions Ledger LedgerReport
-        LedgerView Odds PeoplePreview Plans Recipients Release Spending plan release release_by_dial
-        release_distortion_bound""",
-    "hetdp.auditing": """
-        AuditInterrupted AuditPlan AuditReport AuditRow BatteryReport Case Finding Mutant PlannedPair Reached SampleSize
-        all_mutants audit battery catch_all floating_point_audit plan_audit plan_samples replay_audit run_battery
-        run_cases sampler_audit scale_audit timing_audit worst_pair""",
-    "hetdp.datasets": """
-        BUILT_IN PUBLIC PublicSet Statistics delicious_like describe digg_like load survey_like""",
-    "hetdp.errors": """
-        BudgetExhausted DataError HetdpError HetdpWarning InvalidInput LedgerError MissingExtra SimulatedResult
-        StretchingWarning""",
-    "hetdp.evaluation": """
-        Evaluation HasNeighbors ItemRow Judged NeighborRow Ranking Recommends ScoredItems ease evaluate judge
-        judge_per_user popularity private_popularity random_neighbors recall recall_per_user
-        same_neighbors true_neighbors""",
-    "hetdp.mechanisms": """
-        Comparison Contender Mechanism NoisySum Plan Sampled Selection Sketch Stretched Thresholded best_multiplier
-        compare maximum median minimum mode quantile sample sketch stretch threshold uniform""",
-    "hetdp.neighbors": "ENGINES SCORES PrivateNeighbors items_to_stand_out sketch_items_to_stand_out",
-    "hetdp.noise": "discrete_gaussian discrete_laplace",
-    "hetdp.plots": "save",
-    "hetdp.policies": "Constant Policy Slices Westin constant slices westin",
-    "hetdp.profiles": "Box Categories PrivacyWeights Profiles WeightPrior policies split",
-    "hetdp.queries": """
-        Falsification Query count custom exhaustive falsify histogram l0 linear logistic maximum mean minimum norm power
-        scalar_product squared_norm total variance""",
-    "hetdp.recommender": "PrivateRecommender",
-    "hetdp.sketching": "chance_of_one contrast item_owners item_shares items_behind items_behind_error",
-    "hetdp.tables": """
-        AGGREGATES Aggregate Row TableAnswer TablePlan UnknownKeys count mean parse_aggregate plan_table release_table
-        total unknown_keys variance""",
-}
-every_module = pytest.mark.parametrize("module", [importlib.import_module(name) for name in PUBLIC], ids=list(PUBLIC))
->>>>>>> neighbors
 
 
 def public_callables():

@@ -43,7 +43,7 @@ from hetdp.mechanisms.accuracy import expected_weight
 from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
-from hetdp.profiles.columns import Table, read_table
+from hetdp.profiles.columns import Table, read_table, weight_remark
 
 __all__ = ["query_problems", "release_from_query"]
 
@@ -69,10 +69,8 @@ def release_from_query(
     output = options["output"]
     names = {column: "column", weights: "weights", options["id_column"]: "id_column"}
     table = read_table(data, {name: parameter for name, parameter in names.items() if name is not None})
-    if weights is not None and default_weight is not None and table.missing(weights):
-        voice.private(
-            f"{counted(table.missing(weights), 'row')} without a weight: --default-weight {default_weight:g}."
-        )
+    if weights is not None:
+        voice.note(weight_remark(weights, default_weight))
     own = table.weights(weights, default=default_weight)
     categories = _categories(options["categories"], options["categories_file"])
     say_encoding(voice, categories.labels if categories else (), [data])

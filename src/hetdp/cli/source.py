@@ -9,15 +9,11 @@ import click
 
 from hetdp.cli.options import cannot_be_used, given
 from hetdp.cli.output import Voice
-from hetdp.core.errors import DataError, Problem
-from hetdp.core.text import byte_size, counted
-from hetdp.profiles.formats import available_bytes
+from hetdp.core.errors import Problem
+from hetdp.core.text import counted
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from hetdp.profiles import Profiles
-    from hetdp.profiles.ids import Ids
     from hetdp.profiles.reading import PairFile
 
 __all__ = [
@@ -28,13 +24,12 @@ __all__ = [
     "column_options",
     "data_options",
     "delta_option",
-    "require_memory",
     "source_problems",
 ]
 
 DEFAULT_DELTA = 1e-6
 #: Parameters that say what is in a file of pairs, in the order of the help.
-COLUMN_OPTIONS = ("user", "item", "weight", "no_weights", "default_weight", "rating", "min_rating", "no_memory_check")
+COLUMN_OPTIONS = ("user", "item", "weight", "no_weights", "default_weight", "rating", "min_rating")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -42,7 +37,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def column_options(function: Command) -> Command:
     """Give a command the options that say what is in a file of pairs."""
     for option in (
-        click.option("--no-memory-check", is_flag=True, help="Go on even if the data may not fit in memory."),
         click.option("--min-rating", type=float, help="Count pairs with at least this rating only."),
         click.option("--rating-column", "rating", help="Column of ratings, for --min-rating.  [default: rating]"),
         click.option(
@@ -115,7 +109,6 @@ class Source:
     rating: str | None = None
     min_rating: float | None = None
     catalogue: Path | None = None
-    no_memory_check: bool = False
 
     @classmethod
     def take(cls, path: Path, options: dict[str, Any], voice: Voice) -> Self:
@@ -134,17 +127,10 @@ class Source:
         from hetdp.profiles import Profiles
         from hetdp.profiles.catalogue import on_catalogue, read_catalogue
 
-        with self._open(without_weights=drawn is not None) as pairs:
-            # The catalogue is small, and a mistake in its name is found before data are read.
-            items = None if self.catalogue is None else read_catalogue(self.catalogue, item=pairs.item_column)
-            require_memory(
-                pairs.name,
-                pairs.memory_bytes,
-                check=not self.no_memory_check,
-                way_through="Use a machine with more memory, or write fewer users to the file.",
-            )
-            with self.voice.remarks(exact=True):  # repeated pairs are counted
-                profiles = Profiles.from_rows(*pairs.read())
+        pairs = self._open(without_weights=drawn is not None)
+        # The catalogue is small, and a mistake in its name is found before data are read.
+        items = None if self.catalogue is None else read_catalogue(self.catalogue, item=pairs.columns.item)
+        profiles = Profiles.from_rows(*pairs.read())
         if self.catalogue is not None and items is not None:
             profiles = on_catalogue(profiles, items, self.catalogue.name)
         weights = drawn or self._weights(pairs.weights)
@@ -152,14 +138,15 @@ class Source:
             sizes = {"user": profiles.n_users, "item": profiles.n_items, "pair": profiles.n_pairs}
             counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
             self.voice.private(f"read {pairs.name}: {counts}; {weights}.")
+            if pairs.remarks:
+                self.voice.note(" ".join(pairs.remarks))
         return Data(profiles, weights)
 
     def weights_in(self) -> str:
         """Look where weights come from, in words, without reading them."""
-        with self._open() as pairs:
-            return self._weights(pairs.weights)
+        return self._weights(self._open().weights)
 
-    def _open(self, *, without_weights: bool = False) -> "AbstractContextManager[PairFile]":
+    def _open(self, *, without_weights: bool = False) -> "PairFile":
         from hetdp.profiles.reading import open_pairs
 
         weight: str | Literal[False] | None = False if self.no_weights or without_weights else self.weight
@@ -177,31 +164,15 @@ class Source:
         """Read who asks for items: pairs of users and items or, without a column of users, the items of one person."""
         from hetdp.profiles import Profiles
         from hetdp.profiles.catalogue import read_catalogue
-        from hetdp.profiles.formats import FORMATS, open_file, recognise
+        from hetdp.profiles.formats import open_file
+        from hetdp.profiles.reading import named_like
 
-        with open_file(self.path) as file:
-            form = FORMATS.get(file.ending)
-            with file.explaining("file of items"):
-                names = form.columns(file) if form is not None and not file.empty else []
-            pairs = (self.user or "user") in names or recognise(file.first_line, file.name) is not None
-        if pairs:
+        columns = open_file(self.path).columns
+        if self.user in columns or named_like("user", columns):
             return self.read().profiles
-        column = self.item or "item"
-        items = read_catalogue(self.path, item=column) if self.min_rating is None else self._well_rated(column)
+        items = read_catalogue(self.path, item=self.item, rating=self.rating, min_rating=self.min_rating)
         self.voice.private(f"read {self.path.name}: {counted(items.size, 'item')} of one person.")
         return Profiles.from_pairs([0] * items.size, items)
-
-    def _well_rated(self, column: str) -> "Ids":
-        """Return the items of one person whose ratings count."""
-        from hetdp.profiles.columns import read_table
-        from hetdp.profiles.ids import as_ids, whole_numbers
-
-        rating = self.rating or "rating"
-        table = read_table(self.path, {column: "item", rating: "rating"})
-        rated = zip(table.labels(column).to_pylist(), table.numbers(rating).tolist(), strict=True)
-        ids = as_ids("item", [item for item, stars in rated if stars >= self.min_rating])
-        numbers = whole_numbers(ids) if ids.dtype == object else None  # in a file of text, numbers are texts
-        return ids if numbers is None else numbers
 
     def _weights(self, found: str | None) -> str:
         if self.no_weights:
@@ -210,14 +181,3 @@ class Source:
             return "every weight is 1 (no column of weights)"
         filled = "" if self.default_weight is None else f", {self.default_weight:g} where it is empty"
         return f"weights from {found}{filled}"
-
-
-def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> None:
-    """Refuse work that needs more bytes than there are, and say what to do instead; without `check`, only remark."""
-    available = available_bytes()
-    if available is None or needed <= available:
-        return
-    text = f"{what} needs about {byte_size(needed)} of memory, and {byte_size(available)} are available."
-    if check:
-        raise DataError(f"{text} {way_through}", hint="--no-memory-check goes on anyway.")
-    click.echo(f"Warning: {text}", err=True)

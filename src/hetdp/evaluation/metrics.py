@@ -2,7 +2,7 @@
 
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles
-from hetdp.profiles.frames import frame_columns
 from hetdp.profiles.ids import IdEncoder, Ids, positions
 from hetdp.recommender.lists import ndcg_per_user
 
@@ -226,9 +225,9 @@ def judge_per_user(model: Recommends, profiles: Profiles, test: Profiles, n: int
         _positions(name, column, ids, guessed=profiles.guessed and name == "item")
         for name, column, ids in zip(
             ("user", "item"),
-            frame_columns(model.recommend(n=n), user="user", item="item", weight=None),
+            _recommended(model.recommend(n=n)),
             (profiles.user_ids, profiles.item_ids),
-            strict=False,  # the score is not needed: the order of the rows tells
+            strict=True,
         )
     )
     users, items, ranks = _first(users, items, n)
@@ -251,11 +250,19 @@ def _check_same(profiles: Profiles, test: Profiles) -> None:
             raise InvalidInput(f"must list the same {name} as profiles, in the same order", parameter="test")
 
 
+def _recommended(frame: object) -> tuple[Any, Any]:
+    """Return the users and items of a table of recommendations; the order of its rows tells the ranks."""
+    import narwhals.stable.v1 as nw
+
+    table: Any = nw.from_native(frame)
+    return table.get_column("user").to_arrow(), table.get_column("item").to_arrow()
+
+
 def _positions(name: str, column: Sized, ids: Ids, *, guessed: bool) -> NDArray[np.int32]:
     """Return the position of each id of a column among the known ids; if kinds are guessed, numbers are texts too."""
     if not len(column):  # nothing is recommended to anybody; an empty column may have any type
         return np.empty(0, dtype=np.int32)
-    encoder = IdEncoder(name)
+    encoder = IdEncoder(f"{name}_ids", people=name == "user")
     codes = encoder.encode(column)
     if not guessed:
         _, place = encoder.finish(ids)

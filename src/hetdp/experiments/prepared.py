@@ -10,12 +10,12 @@ from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.published_figures import PUBLISHED_SETS, Published, published_for
 from hetdp.profiles import Profiles
-from hetdp.profiles.formats import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
+from hetdp.profiles.formats import COMPRESSIONS, ENDINGS
 from hetdp.profiles.reading import open_pairs
 
 __all__ = ["DataSet", "check_profiles", "prepare_data"]
 
-_ENDINGS = (*COMPRESSIONS, *FORMATS, *PLAIN_ENDINGS, ".data")
+_ENDINGS = (*COMPRESSIONS, *ENDINGS, ".dat", ".data")
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def prepare_data(names: Sequence[str], *, k: int, papers: Sequence[str] = ()) ->
             if not path.exists():
                 listed = ", ".join(BUILT_IN)
                 raise DataError(f"must be a file, or one of {listed}", parameter="data", got=name)
-            with open_pairs(path) as pairs:
-                profiles, label, weights = Profiles.from_rows(*pairs.read()), _label(path), pairs.weights
+            pairs = open_pairs(path)
+            profiles, label, weights = Profiles.from_rows(*pairs.read()), _label(path), pairs.weights
         check_profiles(label, profiles, k=k)
         built_in = name in BUILT_IN
         # A file is never called as a built-in set is: published points belong to those alone.

@@ -70,7 +70,7 @@ class SliceRule:
         policies.slices(self.lower, 1.0, 2)
 
     @property
-    def _policy(self) -> policies.Slices:
+    def _policy(self) -> policies.Policy:
         return policies.slices(self.lower, 1.0, self.n)
 
     @property
@@ -135,7 +135,7 @@ class GroupRule:
         _ = self.policy
 
     @property
-    def policy(self) -> policies.Westin:
+    def policy(self) -> policies.Policy:
         """The shares as a policy; refuses an impossible mix."""
         return policies.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
 
@@ -190,7 +190,7 @@ class PracticeRule:
         _ = self._policy
 
     @property
-    def _policy(self) -> policies.Westin:
+    def _policy(self) -> policies.Policy:
         return policies.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
 
     @property

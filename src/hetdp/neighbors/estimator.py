@@ -25,7 +25,7 @@ from hetdp.neighbors.scores import SCORES, SIZES, Score, scoring
 from hetdp.profiles import Profiles
 from hetdp.profiles.catalogue import on_catalogue
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
-from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.profiles.ids import Ids, as_ids, position_of_person
 from hetdp.profiles.matrix import asking_profiles, column_names, given_profiles
 from hetdp.profiles.steps import holdings
 from hetdp.sketching.law import USUAL_TUNING
@@ -324,7 +324,7 @@ class PrivateNeighbors(Estimator):
                 "This model was fitted with a seed (random_state) and must not be published: its noise can be "
                 "recomputed. Fit again without random_state. In a simulation, use kneighbors."
             )
-        place = position_of(self.user_ids_, user)
+        place = position_of_person(self.user_ids_, user)
         if place is None:
             raise InvalidInput(f"must be one of the {self.user_ids_.size} users", parameter="user", got=user)
         scores, indices = (part[place] for part in self.kneighbors())

@@ -17,8 +17,7 @@ from hetdp.core.randomness import Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, Run, Shares
 from hetdp.profiles import Profiles
 from hetdp.profiles.ids import Ids, positions
-from hetdp.profiles.matrix import on_fitted_items
-from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles, holdings, observed_items
+from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles, holdings, observed_items, on_fitted_items
 from hetdp.tables.names import as_named, chosen_names
 
 __all__ = ["NOTHING_NAMED", "Account", "Items", "Releases"]

@@ -1,26 +1,28 @@
 """Public lists of all items, so that no name of an item depends on who has what."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hetdp.core.errors import DataError
-from hetdp.profiles.formats import FORMATS, DataFile, FileFormat, named_by, open_file, which_column
-from hetdp.profiles.ids import IdEncoder, Ids, positions
+from hetdp.core.errors import DataError, Problem
+from hetdp.profiles.columns import as_numbers
+from hetdp.profiles.formats import COMPRESSIONS, ENDINGS, DataFile, open_file, read_lines, shown_columns
+from hetdp.profiles.ids import IdEncoder, Ids, as_text, is_text, positions
 from hetdp.profiles.profiles import Profiles
-from hetdp.profiles.reading import rename_items
+from hetdp.profiles.reading import named_like, rename_items
 
 __all__ = ["on_catalogue", "read_catalogue"]
 
-_FORM = "catalogue: .parquet, .csv or .tsv with a column of items, or text (UTF-8) with one item per line"
 
-
-def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
-    r"""Return the items listed in a file, each once, sorted.
+def read_catalogue(
+    path: str | os.PathLike[str],
+    *,
+    item: str | None = None,
+    rating: str | None = None,
+    min_rating: float | None = None,
+) -> Ids:
+    """Return the items listed in a file, each once, sorted.
 
     Parameters
     ----------
@@ -28,20 +30,47 @@ def read_catalogue(path: str | os.PathLike[str], *, item: str = "item") -> Ids:
         A .csv, .tsv or .parquet file with a column of items (or a single column of any name), or any other text file
         with one item per line. Text may be compressed (.gz, .bz2, .zst). Items that are listed twice count once.
     item
-        Name of the column.
+        Name of the column. Default: one named like items, as in `Profiles.read`.
+    rating, min_rating
+        Leave out items with a smaller rating, as in `Profiles.read`; for the list of one person.
     """
-    if not Path(path).is_file():
-        raise DataError(f"the catalogue must be a file (got {str(path)!r}, which is none,)")
-    encoder = IdEncoder("item")
-    with open_file(path) as file, file.explaining(_FORM):
-        form = FORMATS.get(file.ending, _LINES)
-        columns = [] if file.empty else [_the_column(file.name, form.columns(file), item)]
-        for (column,) in form.batches(file, columns) if columns else ():
-            encoder.encode(column, read_as_text=not form.typed)
-        ids, _ = encoder.finish()
+    import pyarrow as pa
+
+    path = Path(path)
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    if plain.suffix.lower() in ENDINGS:
+        file = open_file(path)
+        encoder = IdEncoder("item_ids", people=False, read_as_text=not file.typed)
+        names = [_the_column(file, "item", item)]
+        if min_rating is not None:
+            names.append(_the_column(file, "rating", rating))
+        for column, *ratings in file.batches(names):
+            for cells in ratings:
+                numbers = as_numbers(as_text(cells, "?") if is_text(cells) else cells)
+                column = column.filter(pa.array(numbers >= float(min_rating or 0)))  # noqa: PLW2901
+            encoder.encode(column)
+    elif min_rating is not None:
+        raise DataError(f"{path.name} has no ratings: it must be a .csv, .tsv or .parquet file.")
+    else:
+        encoder = IdEncoder("item_ids", people=False, read_as_text=True)
+        encoder.encode(read_lines(path))
+    ids, _ = encoder.finish()
     if not ids.size:
-        raise DataError(f"{file.name} must list at least one item")
+        raise DataError(f"{path.name} lists no item.")
     return ids
+
+
+def _the_column(file: DataFile, role: str, given: str | None) -> str:
+    found = [given] if given in file.columns else named_like(role, file.columns)
+    if role == "item" and len(file.columns) == 1:
+        found = file.columns
+    elif role == "rating" and given not in {None, *file.columns}:
+        found = []
+    if len(found) == 1:
+        return str(found[0])
+    problem = "must name a column" if given else f"is required: no column is named like {role}s"
+    got = ... if given is None else given
+    raise DataError.several([Problem(problem, role, got=got, hint=shown_columns(file.name, file.columns))])
 
 
 def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") -> Profiles:
@@ -57,38 +86,8 @@ def on_catalogue(profiles: Profiles, items: Ids, name: str = "the catalogue") ->
     if unknown:
         counted = np.unique(profiles.indices[counts]).size
         raise DataError(
-            f"must list every item in the data (got {unknown:,} of {counted:,} items that are not in it)",
-            parameter=name,
+            f"{name} must list every item in the data (private: {unknown:,} of {counted:,} items are not in it).",
             hint="Add them, or leave them out of the data.",
         )
     indptr, indices, weights = rename_items(profiles.indptr, profiles.indices, profiles.weights, position)
     return Profiles(indptr, indices, weights, profiles.user_ids, items)
-
-
-def _the_column(source: str, names: list[str], item: str) -> str:
-    if item in names:
-        return item
-    if len(names) == 1:
-        return names[0]
-    columns = ", ".join(repr(name) for name in names)
-    raise DataError(
-        f"{source} must have a column {item!r}, or one column only (got the columns {columns})",
-        hint=which_column(named_by("item")),
-    )
-
-
-@dataclass(frozen=True)
-class _Lines(FileFormat):
-    """One item per line."""
-
-    described: str = "text"
-
-    def columns(self, _: DataFile) -> list[str]:
-        return ["item"]
-
-    def batches(self, file: DataFile, names: list[str], *, forgiving: bool = False) -> Iterator[list[Any]]:  # noqa: ARG002
-        text = file.stream().read().decode("utf-8-sig")
-        yield [[line.strip() for line in text.split("\n") if line.strip()] for _ in names]
-
-
-_LINES = _Lines()

@@ -3,7 +3,7 @@
 Columns stay as arrow keeps them, and become numbers a block at a time: no Python object per cell.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.errors import DataError, InvalidInput
+from hetdp.core.errors import DataError
 from hetdp.profiles.categories import Categories
-from hetdp.profiles.formats import CSV, FORMATS, check_columns, decoded, open_file
+from hetdp.profiles.formats import check_columns, open_file
+from hetdp.profiles.ids import as_text, is_text, person_column
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "as_numbers", "is_absent", "read_table", "weight_remark"]
 
-_FORM = "CSV file (UTF-8, commas, rows as long as the header) or parquet file"
 #: Texts that arrow and Python read as the same number. Whatever else is one for Python ("1_000") is left to it.
 _PLAIN = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?$"
 _LONGEST_PLAIN = 64
@@ -32,6 +32,7 @@ class Table:
 
     path: Path
     columns: dict[str, list[Any]]
+    decimal_comma: bool = False
 
     @property
     def rows(self) -> int:
@@ -44,40 +45,33 @@ class Table:
         A column without a single number is refused: that is a mistake about the file, not about a person. Rows that do
         not count have no part in that.
         """
-        numbers = self._mapped(name, _numbers, np.float64)
+        numbers = self._mapped(name, _with_points if self.decimal_comma else as_numbers, np.float64)
         counting = np.ones(self.rows, dtype=np.bool_) if counting is None else counting
         if np.isnan(numbers[counting]).all() and not self._absent(name)[counting].all():
             raise DataError(f"column {name!r} of {self.path.name} must be numeric (got no number at all)")
         return numbers
 
-    def missing(self, name: str) -> int:
-        """Return how many cells of a column are empty."""
-        return int(self._absent(name).sum())
-
     def weights(self, name: str | None, *, default: float | None) -> PrivacyWeights:
-        """Return a column as privacy weights; empty cells, or all where no column is named, take the default.
+        """Return a column as privacy weights.
 
-        Without a default all are 1 where no column is named, and empty cells are refused: nobody has set those dials.
+        Parameters
+        ----------
+        name
+            The column; None for none.
+        default
+            Weight of empty cells, 0 unless given; without a column, of all rows, 1 unless given.
+
+        Privacy
+        -------
+        Weights are secret, so no cell is refused: what is no number in [0, 1] is weight 0.
         """
         if name is None:
             return PrivacyWeights(np.full(self.rows, 1.0 if default is None else default))
-        absent = self._absent(name)
-        if default is None and absent.any():
-            raise DataError(
-                f"column {name!r} of {self.path.name} must hold a weight in every row (got empty cells)",
-                hint=(
-                    "Give every row a dial, or --default-weight for those without one: 1 counts fully, 0 not at all."
-                ),
-            )
-        try:
-            numbers = self.numbers(name)
-            if default is not None:
-                numbers[absent] = default
-            return PrivacyWeights(numbers)
-        except DataError:
-            raise
-        except InvalidInput as error:
-            raise DataError(f"column {name!r} of {self.path.name}: {error}") from None
+        numbers = self.numbers(name)
+        with np.errstate(invalid="ignore"):
+            numbers = np.where((numbers >= 0.0) & (numbers <= 1.0), numbers, 0.0)
+        numbers[self._absent(name)] = default or 0.0
+        return PrivacyWeights(numbers)
 
     def indicators(
         self, name: str, lower: float | None, upper: float | None, counting: NDArray[np.bool_] | None = None
@@ -94,12 +88,13 @@ class Table:
         return self._mapped(name, lambda piece: _codes(piece, categories), np.float64)
 
     def labels(self, name: str) -> Any:  # noqa: ANN401
-        """Return a column of identifiers as arrow has texts and numbers; what is neither, as Python writes it."""
+        """Return a column of ids of people in their one form, as arrow has it; refuse a column that lacks some."""
         import pyarrow as pa
 
-        if self.missing(name):
+        column = person_column(pa.chunked_array([_identifiers(piece) for piece in self.columns[name]]), name)
+        if column.null_count:
             raise DataError(f"column {name!r} of {self.path.name} must identify each row (got an empty cell)")
-        return pa.chunked_array([_identifiers(piece) for piece in self.columns[name]])
+        return column
 
     def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]], kind: type) -> NDArray[Any]:
         """Return a function of a column, piece by piece."""
@@ -112,42 +107,57 @@ class Table:
 
     def _absent(self, name: str) -> NDArray[np.bool_]:
         """Return which cells of a column are empty."""
-        return self._mapped(name, _absent, np.bool_)
+        return self._mapped(name, is_absent, np.bool_)
 
 
-def read_table(path: Path, wanted: Collection[str]) -> Table:
-    """Read the named columns of a .csv, .tsv or .parquet file; text may be compressed (.gz, .bz2, .zst).
+def weight_remark(column: str, default: float | None) -> str:
+    """Return what is to be known about any column of weights: the same whatever it holds, because weights are secret.
 
-    Names may come as a mapping that says what chooses each, such as "--column", for whoever gets one wrong.
+    Examples
+    --------
+    >>> weight_remark("weight", None)
+    "In column 'weight', empty cells count as weight 0, and cells that are no number in [0, 1] as weight 0."
     """
-    names = list(wanted)
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    with open_file(path) as file, file.explaining(_FORM):
-        form = FORMATS.get(file.ending, CSV)
-        check_columns(file.name, form.columns(file), wanted)
-        for batch in form.batches(file, names, forgiving=True):
-            for pieces, column in zip(columns.values(), batch, strict=True):
-                pieces.append(_plain(column, typed=form.typed))
-    table = Table(path, columns)
+    return (
+        f"In column {column!r}, empty cells count as weight {default or 0:g}, and cells that are no number in [0, 1] "
+        "as weight 0."
+    )
+
+
+def read_table(path: Path, wanted: Mapping[str, str]) -> Table:
+    """Read columns of a .csv, .tsv or .parquet file; text may be compressed (.gz, .bz2, .zst).
+
+    Parameters
+    ----------
+    path
+        The file.
+    wanted
+        Names of columns, and of the parameters that chose them, for messages.
+    """
+    file = open_file(path)
+    check_columns(file.name, file.columns, wanted)
+    columns: dict[str, list[Any]] = {name: [] for name in wanted}
+    for batch in file.batches(list(wanted)):
+        for pieces, column in zip(columns.values(), batch, strict=True):
+            pieces.append(_plain(column, file.delimiter))
+    table = Table(path, columns, decimal_comma=file.delimiter == ";")
     if table.rows == 0:
         raise DataError(f"{path.name} must hold at least one row")
     return table
 
 
-def _plain(column: Any, *, typed: bool) -> Any:  # noqa: ANN401  (pyarrow has no types)
+def _plain(column: Any, delimiter: str | None) -> Any:  # noqa: ANN401  (pyarrow has no types)
     """Return a column without the ways to keep texts that mean nothing here; texts that are not UTF-8 are just odd."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
-        return _plain(column.dictionary_decode(), typed=typed)
-    if not typed or column.type == pa.large_binary():
-        column = decoded(column, _ODD)
-    if column.type in (pa.string(), pa.large_string(), pa.string_view()):
-        column = column.cast(pa.string())
+        return _plain(column.dictionary_decode(), delimiter)
+    if is_text(column) or (delimiter is not None and not pa.types.is_null(column.type)):
+        column = as_text(column, _ODD).cast(pa.string())
     return column
 
 
-def _absent(piece: Any) -> NDArray[np.bool_]:  # noqa: ANN401
+def is_absent(piece: Any) -> NDArray[np.bool_]:  # noqa: ANN401
     """Return which cells are null or an empty text."""
     import pyarrow as pa
     from pyarrow import compute
@@ -159,7 +169,7 @@ def _absent(piece: Any) -> NDArray[np.bool_]:  # noqa: ANN401
     return found
 
 
-def _numbers(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
+def as_numbers(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
     """Return cells as floats, as Python's float reads each; nan for what is no number."""
     import pyarrow as pa
 
@@ -173,6 +183,13 @@ def _numbers(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return np.array([_number(cell) for cell in piece.to_pylist()])
     return np.full(len(piece), np.nan)  # dates, lists and the like
+
+
+def _with_points(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
+    """Return texts as floats where 3,5 is a number."""
+    from pyarrow import compute
+
+    return as_numbers(compute.replace_substring(piece, ",", "."))
 
 
 def _floats(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401

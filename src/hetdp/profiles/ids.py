@@ -1,6 +1,19 @@
-"""Turn ids of users or items (texts or whole numbers) into consecutive codes, and codes back into the same ids."""
+"""Ids of people and items: one rule for "the same person", and codes for ids that come in batches.
 
-from collections.abc import Callable
+The rule for people holds in ledgers, tables and profiles: an id is its text without white space around it, in Unicode's
+NFC form; a text that is a plain decimal is that number. So 1, 1.0, "1", " 1" and "1.0" are one person. "01", "+1",
+"1e3" and "1,000" stay texts, as staff numbers and postcodes need. Where in doubt, two ids become one: two people who
+share an account are charged for both, but one person with two accounts would lose twice. `person_id` applies the rule
+to one id, `person_column` to a column.
+
+Ids of items are compared as they are written, after NFC.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -8,124 +21,320 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["IdEncoder", "Ids", "RepeatedIds", "as_ids", "position_of", "positions", "whole_numbers"]
+__all__ = [
+    "IdEncoder",
+    "Ids",
+    "RepeatedIds",
+    "as_ids",
+    "as_text",
+    "is_text",
+    "person_column",
+    "person_id",
+    "position_of",
+    "position_of_person",
+    "positions",
+    "whole_numbers",
+]
 
 #: Ids as they are kept: int64 numbers, or Python strings in an object array.
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_DECIMAL = r"^-?(0|[1-9][0-9]*)\.[0-9]+$"
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
+_LARGEST = 2**63
+#: Python reads no whole number of thousands of digits; one this long is a text anyway.
+_LONGEST = 21
 _MOST_CODES = 2**31 - 1
+#: White space around an id, except for four control characters that arrow does not strip.
+_BLANKS = "".join(letter for letter in map(chr, range(0x3001)) if letter.isspace() and letter not in "\x1c\x1d\x1e\x1f")
+
+
+def person_id(identifier: object) -> int | str | None:
+    """Return the one form of a person's id: an int of 64 bits, or a text; None for what is no id.
+
+    Examples
+    --------
+    >>> [person_id(one) for one in (1, 1.0, "1", " 1", "1.0", "1.50", "01", "ann ", "")]
+    [1, 1, 1, 1, 1, '1.5', '01', 'ann', None]
+    """
+    written = _written(identifier)
+    if written is None:
+        return None
+    text = unicodedata.normalize("NFC", written).strip(_BLANKS)
+    if re.match(_DECIMAL, text, re.ASCII):
+        text = text.rstrip("0").removesuffix(".")
+    text = "0" if text == "-0" else text
+    if _WHOLE.fullmatch(text) and len(text) < _LONGEST and -_LARGEST <= int(text) < _LARGEST:
+        return int(text)
+    return text or None
+
+
+def _written(identifier: object) -> str | None:
+    """Return an id as a text, a number as a plain decimal; None for what is missing, no Unicode, or of another type."""
+    if isinstance(identifier, np.generic):
+        identifier = identifier.item()
+    if isinstance(identifier, float):
+        if not math.isfinite(identifier):
+            return None
+        identifier = int(identifier) if identifier.is_integer() else Decimal(repr(identifier))
+    if isinstance(identifier, Decimal):
+        return format(identifier, "f") if identifier.is_finite() else None
+    if isinstance(identifier, int) and not isinstance(identifier, bool):
+        return str(identifier)
+    try:
+        if isinstance(identifier, bytes):
+            return identifier.decode()
+        if isinstance(identifier, str):
+            identifier.encode()  # surrogates are no Unicode
+            return str(identifier)
+    except UnicodeError:
+        pass
+    return None
+
+
+def person_column(values: object, name: str = "ids", *, numbers: bool = True) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    """Return ids of people in their one form, as an arrow column: int64, or large_string; null for what is no id.
+
+    Parameters
+    ----------
+    values
+        A list, a vector, or a column of a data frame.
+    name
+        What the ids are called, for messages. Messages quote no id.
+    numbers
+        Whether texts become numbers if all of them are whole numbers.
+
+    Examples
+    --------
+    >>> person_column(["1", " 1", 1.0]).to_pylist(), person_column(["1.0", "ann"]).to_pylist()
+    ([1, 1, 1], ['1', 'ann'])
+    """
+    column, mixed = _as_column(values, name)
+    return _same_person(column, numbers=numbers or mixed)
+
+
+def _same_person(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
+    """Apply the rule for people to a column of int64 or large_string."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.type == pa.int64():
+        return column
+    if pc.all(pc.string_is_ascii(column)).as_py() is False:
+        column = pc.utf8_trim(pc.utf8_normalize(column, "NFC"), _BLANKS)
+    else:
+        column = pc.ascii_trim_whitespace(column)
+    decimal = pc.match_substring_regex(column, _DECIMAL)
+    if pc.any(decimal).as_py():
+        column = pc.if_else(decimal, pc.ascii_rtrim(pc.ascii_rtrim(column, "0"), "."), column)
+    zero = pc.equal(column, "-0")
+    column = pc.if_else(zero, pa.scalar("0", pa.large_string()), column) if pc.any(zero).as_py() else column
+    return _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+
+
+def _same_item(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
+    """Apply the rule for items to a column of int64 or large_string."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.type == pa.int64():
+        return column
+    if pc.all(pc.string_is_ascii(column)).as_py() is False:
+        column = pc.utf8_normalize(column, "NFC")
+    return _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+
+
+def _without_empty(texts: Any) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    empty = pc.equal(pc.binary_length(texts), 0)
+    return pc.if_else(empty, pa.scalar(None, texts.type), texts) if pc.any(empty).as_py() else texts
+
+
+def _as_numbers(texts: Any) -> Any:  # noqa: ANN401
+    """Return texts as int64 if every one is a whole number that prints the same again (007 does not)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return texts
+    same = pc.all(pc.equal(numbers.cast(pa.large_string()), texts)).as_py()
+    return texts if same is False else numbers
+
+
+def _as_column(values: object, name: str) -> tuple[Any, bool]:  # noqa: PLR0911  (a kind of column each)
+    """Return ids as an arrow column of int64 or large_string, null where there is none; and whether kinds were mixed.
+
+    What is wrong with one id is no reason to refuse all: it is null. What is wrong with all of them is refused.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(values, str | bytes) or not (isinstance(values, Iterable) or hasattr(values, "__arrow_c_stream__")):
+        raise InvalidInput("must be a list of ids", parameter=name, got=type(values))
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise InvalidInput(f"must be a vector (got shape {values.shape})", parameter=name)
+    try:
+        column = _as_arrow(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # ids of several kinds, one by one
+        return pa.array([_written(one) for one in values], pa.large_string()), True  # type: ignore[attr-defined]
+    kind = column.type
+    if is_text(column) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return as_text(column).cast(pa.large_string()), False
+    if pa.types.is_integer(kind) or pa.types.is_null(kind):
+        try:
+            return column.cast(pa.int64()), False
+        except pa.ArrowInvalid:  # beyond 64 bits
+            return column.cast(pa.large_string()), True
+    if pa.types.is_floating(kind):  # whole numbers with gaps, as pandas has them
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_finite(column), column, pa.scalar(None, pa.float64()))
+        if pc.all(pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), 2.0**63))).as_py() is not False:
+            return column.cast(pa.int64()), False
+        return pa.array([_written(one) for one in column.to_pylist()], pa.large_string()), True
+    if pa.types.is_decimal(kind):
+        return column.cast(pa.string()).cast(pa.large_string()), True
+    raise InvalidInput("must be texts or whole numbers", parameter=name, got=str(kind))
+
+
+def _as_arrow(values: object) -> Any:  # noqa: ANN401
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        column = values
+    elif hasattr(values, "__arrow_c_stream__"):
+        column = pa.chunked_array(values)  # a column of some data frame, without a copy
+    else:
+        array = pa.array(values)  # chunked by itself when the texts are long
+        column = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def is_text(column: Any) -> bool:  # noqa: ANN401
+    """Return whether an arrow column holds texts."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type)) or (
+        str(column.type) == "string_view"
+    )
+
+
+def as_text(column: Any, instead: str | None = None) -> Any:  # noqa: ANN401
+    r"""Return an arrow column of texts or bytes as texts; of cells that are not UTF-8 what is given instead.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_text(pa.array([b"tea", b"\xff"])).to_pylist()
+    ['tea', None]
+    """
+    import pyarrow as pa
+
+    if is_text(column):
+        try:
+            column.validate(full=True)  # files and frames are taken as they are
+        except pa.ArrowInvalid:
+            column = column.cast(pa.large_binary())
+        else:
+            return column
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.array([instead if _bad_text(cell) else cell for cell in column.to_pylist()]).cast(pa.large_string())
+
+
+def _bad_text(cell: bytes | None) -> bool:
+    try:
+        return cell is not None and cell.decode() is None
+    except UnicodeDecodeError:
+        return True
 
 
 class IdEncoder:
-    """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id."""
+    """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id.
 
-    def __init__(self, name: str) -> None:
+    Parameters
+    ----------
+    name
+        What the ids are called, for messages.
+    people
+        Whether the rule for people holds.
+    read_as_text
+        Whether ids come from a file of text. Then whole numbers become numbers again, as long as all are.
+    """
+
+    def __init__(self, name: str, *, people: bool, read_as_text: bool = False) -> None:
         self.name = name
-        self._known: Any = None  # a pyarrow array of distinct ids, in order of appearance
-
-    def encode(self, values: object, *, read_as_text: bool = False) -> NDArray[np.int32]:
-        """Return one code per id, in order of first appearance over all batches.
-
-        Of ids read as texts, whole numbers become numbers again, as long as all are.
-        """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column = _as_column(self.name, values)
-        if not len(column):
-            return np.empty(0, dtype=np.int32)
-        if read_as_text:
-            column = self._same_kind(column)
-        if self._known is None:
-            self._known = pa.array([], type=column.type)
-        if self._known.type != column.type:
-            raise InvalidInput(f"{self.name} ids must be all texts or all whole numbers (got both)")
-        distinct, places = _factorise(column)
-        codes = pc.index_in(distinct, value_set=self._known)
-        fresh = distinct.filter(codes.is_null())
-        position = codes.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        position[position < 0] = len(self._known) + np.arange(len(fresh))
-        self._known = pa.concat_arrays([self._known, fresh])
-        if len(self._known) > _MOST_CODES:
-            raise InvalidInput(f"{self.name} ids must be at most {_MOST_CODES} different ones")
-        final: NDArray[np.int32] = position.astype(np.int32)[places]
-        return final
-
-    def _same_kind(self, texts: Any) -> Any:  # noqa: ANN401  (pyarrow has no types)
-        """Return a batch of texts as numbers if that loses nothing; else what looked like numbers so far is text."""
-        import pyarrow as pa
-
-        if self._known is not None and self._known.type == pa.large_string():
-            return texts
-        numbers = _as_numbers(texts)
-        if self._known is not None and numbers.type == pa.large_string():
-            self._known = self._known.cast(pa.large_string())
-        return numbers
-
-    def code_of_zero(self) -> int | None:
-        """Return the code of the number 0; None if it is not among the ids."""
-        import pyarrow as pa
-
-        numbers = self._known is not None and self._known.type == pa.int64()
-        code = self._known.index(0).as_py() if numbers else -1
-        return None if code < 0 else int(code)
+        self.guessed = read_as_text
+        self._rule = _same_person if people else _same_item
+        self._known: Any = None  # an arrow array of distinct ids, in order of appearance
 
     @property
     def size(self) -> int:
         """How many different ids were seen."""
         return 0 if self._known is None else len(self._known)
 
+    def encode(self, values: object) -> NDArray[np.int32]:
+        """Return one code per id, in order of first appearance over all batches; -1 for what is no id."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column, mixed = _as_column(values, self.name)
+        self.guessed |= mixed
+        if not len(column):
+            return np.empty(0, dtype=np.int32)
+        distinct, places = _factorise(column)
+        distinct = self._rule(distinct, numbers=self.guessed)
+        if self._known is None:
+            self._known = pa.array([], type=distinct.type)
+        if self._known.type != distinct.type:  # a number is the text it is written as
+            self._known, distinct = self._known.cast(pa.large_string()), distinct.cast(pa.large_string())
+        fresh = distinct.filter(pc.invert(pc.is_in(distinct, value_set=self._known))).unique().drop_null()
+        self._known = pa.concat_arrays([self._known, fresh])
+        if len(self._known) > _MOST_CODES:
+            raise InvalidInput(f"must be at most {_MOST_CODES} different ones", parameter=self.name)
+        codes = pc.index_in(distinct, value_set=self._known, skip_nulls=True).fill_null(-1)
+        final: NDArray[np.int32] = codes.to_numpy(zero_copy_only=False)[places]
+        return final
+
     def finish(
-        self,
-        declared: object = None,
-        *,
-        read_as_text: bool = False,
-        counting: Callable[[], NDArray[np.bool_]] | None = None,
+        self, declared: object = None, counting: Callable[[], NDArray[np.bool_]] | None = None
     ) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
-
-        Default: the ids seen, sorted, so that the order of the pairs does not matter. Ids declared as texts turn
-        numbers that were read as texts into texts again, and the other way round.
 
         Parameters
         ----------
         declared
-            All ids there are, in the order wanted.
-        read_as_text
-            Whether ids were read as texts.
+            All ids there are, in the order wanted. Default: those seen, sorted, so that the order of pairs does not
+            matter.
         counting
-            Which of the ids seen count; all unless given. Others are never a reason to refuse: where ids are declared
-            and they are not among them, their position is -1.
+            Which of the ids seen count; all unless given. Others are never a reason to refuse: if they are not among
+            those declared, their position is -1.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
 
         known = pa.array([], type=pa.int64()) if self._known is None else self._known
-        wanted = None if declared is None else _as_column(self.name, declared).combine_chunks()
-        same_kind = wanted is None or known.type == wanted.type
-        if read_as_text:
-            if known.type == pa.large_string():
-                _refuse_decimals(self.name, known if counting is None else known.filter(pa.array(counting())))
-            if not same_kind:
-                known = known.cast(pa.large_string())
-        if wanted is None:
+        if declared is None:
             order = pc.array_sort_indices(known)
             rank = np.empty(len(known), dtype=np.int32)
             rank[order.to_numpy()] = np.arange(len(known), dtype=np.int32)
             return _as_numpy(known.take(order)), rank
-        _check_different(self.name, wanted)
-        among = wanted.cast(known.type) if read_as_text else wanted  # a number is the text it is written as
-        found = pc.index_in(known, value_set=among) if known.type == among.type else pa.nulls(len(known), pa.int32())
+        wanted = _declared(self.name, declared, self._rule)
+        among = wanted
+        if known.type != wanted.type:
+            known, among = known.cast(pa.large_string()), wanted.cast(pa.large_string())
+        found = pc.index_in(known, value_set=among)
         if found.null_count:
             counts = np.ones(len(known), dtype=np.bool_) if counting is None else counting()
             strangers = int((counts & found.is_null().to_numpy(zero_copy_only=False)).sum())
             if strangers:
-                hint = "" if same_kind else " One side is text, the other whole numbers."
                 raise InvalidInput(
-                    f"{self.name} ids must be among those declared ({self.name}_ids, or the dims line of a "
-                    f"file) (got {strangers} of {counts.sum()} that are not)",
-                    hint=hint,
+                    f"must list every id in the data (private: {strangers:,} of {int(counts.sum()):,} are not listed)",
+                    parameter=self.name,
                 )
         return _as_numpy(wanted), found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
 
@@ -134,20 +343,55 @@ class RepeatedIds(InvalidInput):
     """Ids of which some come more than once."""
 
 
-def as_ids(name: str, values: object) -> Ids:
-    """Return ids as they are kept, read-only, or explain what is wrong with them."""
-    column = _as_column(name, values).combine_chunks()
-    _check_different(name, column)
-    return _as_numpy(column)
+def as_ids(name: str, values: object, *, people: bool = False) -> Ids:
+    """Return ids as they are kept, read-only, or explain what is wrong with them.
+
+    Parameters
+    ----------
+    name
+        The parameter that holds them.
+    values
+        The ids.
+    people
+        Whether the rule for people holds.
+    """
+    return _as_numpy(_declared(name, values, _same_person if people else _same_item))
+
+
+def _declared(name: str, values: object, rule: Callable[..., Any]) -> Any:  # noqa: ANN401
+    """Return ids that somebody listed: none is missing, and all are different."""
+    column, mixed = _as_column(values, name)
+    column = rule(column, numbers=mixed)
+    column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    if column.null_count:
+        raise InvalidInput("must not be missing, empty or no text", parameter=name, got=column.null_count)
+    repeated = len(column) - len(column.unique())
+    if repeated:
+        raise RepeatedIds(f"must all be different (got {repeated} repeated)", parameter=name)
+    return column
 
 
 def position_of(ids: Ids, wanted: object) -> int | None:
-    """Return where an id is; None if it is not there."""
+    """Return where an id of an item is; None if it is not there."""
     kind = str if ids.dtype == np.object_ else int | np.integer
     if not isinstance(wanted, kind) or isinstance(wanted, bool):
         return None
-    (found,) = np.nonzero(ids == wanted)
+    (found,) = np.nonzero(ids == (unicodedata.normalize("NFC", wanted) if isinstance(wanted, str) else wanted))
     return int(found[0]) if found.size else None
+
+
+def position_of_person(ids: Ids, wanted: object) -> int | None:
+    """Return where an id of a person is, however it is written; None if it is not there.
+
+    Examples
+    --------
+    >>> position_of_person(np.array([7, 9]), " 9.0"), position_of_person(np.array(["9", "ann"], dtype=object), 9)
+    (1, 0)
+    """
+    one = person_id(wanted)
+    if one is None:
+        return None
+    return position_of(ids, str(one) if ids.dtype == np.object_ else one)
 
 
 def positions(ids: Ids, wanted: Ids) -> NDArray[np.int32]:
@@ -174,67 +418,12 @@ def whole_numbers(ids: Ids) -> NDArray[np.int64] | None:
     return None if numbers.type != pa.int64() else np.array(numbers)
 
 
-def _check_different(name: str, column: Any) -> None:  # noqa: ANN401  (pyarrow has no types)
-    repeated = len(column) - len(column.unique())
-    if repeated:
-        raise RepeatedIds(f"{name}_ids must all be different (got {repeated} repeated)")
-
-
-def _as_column(name: str, values: object) -> Any:  # noqa: ANN401  (pyarrow has no types)
-    """Return ids as a chunked arrow array of int64 or large_string without gaps."""
-    import pyarrow as pa
-
-    if isinstance(values, str | bytes):
-        raise InvalidInput(f"{name} ids must be a list of ids (got one text)")
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise InvalidInput(f"{name} ids must be a vector (got shape {values.shape})")
-    try:
-        column = _as_arrow(values)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        # The message of arrow may quote an id; it stays out.
-        raise InvalidInput(f"{name} ids must be all texts or all whole numbers below 2**63") from None
-    kind = column.type
-    missing = column.null_count
-    if pa.types.is_integer(kind) or pa.types.is_null(kind):
-        try:
-            column = column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            raise InvalidInput(f"{name} ids must be below 2**63 (got a larger number)") from None
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
-        column = column.cast(pa.large_string())
-        missing += _count_empty(column)
-    else:
-        hint = " A missing id turns whole numbers into floats." if pa.types.is_floating(kind) else ""
-        raise InvalidInput(f"{name} ids must be texts or whole numbers", got=kind, hint=hint)
-    if missing:
-        raise InvalidInput(f"{name} ids must not be missing or empty (got {missing} such)")
-    return column
-
-
-def _as_arrow(values: object) -> Any:  # noqa: ANN401
-    import pyarrow as pa
-
-    if isinstance(values, pa.ChunkedArray):
-        column = values
-    elif hasattr(values, "__arrow_c_stream__"):
-        column = pa.chunked_array(values)  # a column of some data frame, without a copy
-    else:
-        array = pa.array(values)  # chunked by itself when the texts are long
-        column = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _count_empty(column: Any) -> int:  # noqa: ANN401
-    import pyarrow.compute as pc
-
-    return int(pc.sum(pc.equal(pc.binary_length(column), 0)).as_py() or 0)
-
-
 def _factorise(column: Any) -> tuple[Any, NDArray[Any]]:  # noqa: ANN401
-    """Return the distinct ids of a chunked array and the place of each id among them."""
+    """Return the distinct ids of an arrow column, and the place of each id among them."""
     import pyarrow as pa
 
-    if column.type == pa.int64():
+    column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    if column.type == pa.int64() and not column.null_count:
         numbers = column.to_numpy()
         lowest, highest = int(numbers.min()), int(numbers.max())
         if highest - lowest < 4 * numbers.size + 2**16:
@@ -243,36 +432,8 @@ def _factorise(column: Any) -> tuple[Any, NDArray[Any]]:  # noqa: ANN401
             seen = np.zeros(highest - lowest + 1, dtype=np.bool_)
             seen[offsets] = True
             return pa.array(np.flatnonzero(seen) + lowest), (np.cumsum(seen, dtype=np.int64) - 1)[offsets]
-    encoded = column.dictionary_encode().unify_dictionaries()
+    encoded = column.dictionary_encode(null_encoding="encode").unify_dictionaries()
     return encoded.chunk(0).dictionary, np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
-
-
-def _as_numbers(texts: Any) -> Any:  # noqa: ANN401
-    """Return texts as int64 if every one is a whole number that prints the same again (007 does not)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
-        numbers = texts.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return texts
-    return numbers if pc.all(pc.equal(numbers.cast(pa.large_string()), texts)).as_py() else texts
-
-
-def _refuse_decimals(name: str, known: Any) -> None:  # noqa: ANN401
-    """Refuse ids from a text file that are all numbers, some with a decimal point: 1 and 1.0 would be two people."""
-    import pyarrow.compute as pc
-
-    if not pc.all(pc.match_substring_regex(known, _NUMBER)).as_py():
-        return
-    if pc.any(pc.match_substring(known, ".")).as_py():
-        raise InvalidInput(
-            f"{name} ids must be texts or whole numbers (got numbers with a decimal point)",
-            hint=(
-                "If they are meant as texts, read the file into a data frame with text columns and use "
-                "Profiles.from_frame."
-            ),
-        )
 
 
 def _as_numpy(array: Any) -> Ids:  # noqa: ANN401

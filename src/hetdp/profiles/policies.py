@@ -1,12 +1,10 @@
-"""How people choose privacy weights, as assumptions for simulations: slices, three groups, or all alike.
+"""How people choose privacy weights, as assumptions for simulations: slices, three groups, all alike, or by labels."""
 
-A policy draws weights for given profiles and knows the public prior that it stands for.
-"""
-
-import dataclasses
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +12,88 @@ from numpy.typing import NDArray
 from hetdp.core.checks import finite, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, simulation_stream
-from hetdp.profiles.priors import WESTIN_GROUPS, WeightPrior
+from hetdp.profiles.priors import WESTIN_GROUPS
 from hetdp.profiles.profiles import Profiles
 
-__all__ = ["Constant", "Policy", "Slices", "Westin", "constant", "slices", "westin"]
+__all__ = ["Policy", "constant", "from_labels", "slices", "westin"]
 
 _PURPOSE = "policy"
 
 
-class Policy(Protocol):
-    """What every policy can do.
+@dataclass(frozen=True, repr=False)
+class Policy:
+    """Groups of people, each with the weights that its members draw from; made by the functions of this module.
+
+    Attributes
+    ----------
+    name
+        What it is, in a few characters.
+    shares
+        The share of each group of all users. Group sizes are exact; users are assigned without replacement.
+    weights
+        The weights of each group, all as likely.
+    labelled
+        Weights by item, as pairs of item and weight; the weight in `weights` is that of other items.
 
     Privacy
     -------
     A policy is public: an assumption about people, not a summary of their weights.
     """
 
-    def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
+    name: str
+    shares: tuple[float, ...]
+    weights: tuple[tuple[float, ...], ...]
+    labelled: tuple[tuple[str | int, float], ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Policy({self.name})"
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """All weights that somebody may draw, group by group."""
+        return np.array([weight for group in self.weights for weight in group])
+
+    def group_sizes(self, n_users: int) -> tuple[int, ...]:
+        """Return how many of `n_users` users belong to each group: exact shares, rounded by largest remainder.
+
+        Examples
+        --------
+        >>> westin(0.5, 0.5, 0).group_sizes(5)
+        (3, 2, 0)
+        """
+        users = whole("n_users", n_users, minimum=0)
+        # 0.29 * 100 is below 29 in floating point; as the fraction that was meant it is 29.
+        exact = [Fraction(float(share)).limit_denominator(10**9) * users for share in self.shares]
+        sizes = [math.floor(part) for part in exact]
+        by_remainder = sorted(range(len(sizes)), key=lambda group: sizes[group] - exact[group])  # ties: the first group
+        for group in by_remainder[: users - sum(sizes)]:
+            sizes[group] += 1
+        return tuple(sizes)
+
+    def groups(self, profiles: Profiles, random_state: RandomState = 0) -> NDArray[np.int64]:
+        """Return the group of each user, as `draw` with this seed assigns it.
+
+        Examples
+        --------
+        >>> profiles = Profiles.from_pairs(range(4), ["a"] * 4)
+        >>> sorted(westin(0.5, 0.25, 0.25).groups(profiles, random_state=0).tolist())
+        [0, 0, 1, 2]
+        """
+        return self._groups(profiles.n_users, simulation_stream(random_state, _PURPOSE))
+
+    def _groups(self, n_users: int, stream: Stream) -> NDArray[np.int64]:
+        groups = np.zeros(n_users, dtype=np.int64)
+        if len(self.shares) > 1:
+            members = np.repeat(np.arange(len(self.shares)), self.group_sizes(n_users))
+            groups[np.argsort(stream.uniforms(n_users), kind="stable")] = members
+        return groups
+
+    def draw(
+        self, profiles: Profiles, random_state: RandomState = 0, per: Literal["item", "user"] = "item"
+    ) -> Profiles:
         """Return the profiles with weights drawn by this policy.
 
         Parameters
@@ -40,18 +103,34 @@ class Policy(Protocol):
         random_state
             A seed, a stream, or None for the secure stream.
         per
-            Whether each "item" of a user gets a weight of its own, or each "user" one for all.
+            Whether each "item" of a user gets a weight of its own, or each "user" one for all. Has no part in labels.
+
+        Examples
+        --------
+        >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
+        >>> constant(0.5).draw(profiles).profile(1)
+        {'a': 0.5, 'b': 0.5}
         """
-        ...
+        stream = simulation_stream(random_state, _PURPOSE)
+        one_of("per", per, ("item", "user"))
+        if self.labelled:
+            known = dict(self.labelled)
+            of_items = [known.get(item, self.weights[0][0]) for item in profiles.item_ids.tolist()]
+            return profiles.with_weights(np.array(of_items, dtype=np.float64)[profiles.indices])
+        if self.values.size == 1:
+            return profiles.with_weights(self.weights[0][0])
+        groups, owners = self._groups(profiles.n_users, stream), profiles.owners
+        count = np.array([len(group) for group in self.weights])
+        begin = np.cumsum(count) - count
+        drawn = stream.uniforms(profiles.n_pairs) if per == "item" else stream.uniforms(profiles.n_users)[owners]
+        group = groups[owners]
+        # The product can round up to `count` itself.
+        place = np.minimum((drawn * count[group]).astype(np.int64), count[group] - 1)
+        return profiles.with_weights(self.values[begin[group] + place])
 
-    def prior(self) -> WeightPrior:
-        """Return the distribution of one weight."""
-        ...
 
-
-@dataclasses.dataclass(frozen=True)
-class Slices:
-    """Weights drawn uniformly from `n` equally spaced values between two ends, which are included: `policies.slices`.
+def slices(lower: float, upper: float, n: int) -> Policy:
+    """Return the policy of weights drawn uniformly from `n` equally spaced values between two ends, ends included.
 
     Parameters
     ----------
@@ -65,209 +144,89 @@ class Slices:
     >>> slices(0.5, 1, 3).values
     array([0.5 , 0.75, 1.  ])
     """
-
-    lower: float
-    upper: float
-    n: int
-
-    def __post_init__(self) -> None:
-        lower, upper = finite("lower", self.lower), finite("upper", self.upper)
-        if not 0.0 <= lower <= upper <= 1.0:
-            raise InvalidInput(f"lower and upper must satisfy 0 <= lower <= upper <= 1 (got {lower:g}, {upper:g})")
-        # For n = 1 the formula of the paper divides by zero, and its figures show n = 1 and n = 2 alike.
-        whole("n", self.n, minimum=1)
-
-    def __str__(self) -> str:
-        return f"slices {self.lower:g},{self.upper:g},{self.n}"
-
-    @property
-    def values(self) -> NDArray[np.float64]:
-        """The possible weights, ends included; one slice has both ends, as two have."""
-        return np.linspace(self.lower, self.upper, max(2, self.n))
-
-    def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
-        """Return the profiles with a uniformly drawn slice per pair, or one per user.
-
-        Examples
-        --------
-        >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
-        >>> slices(0, 1, 2).draw(profiles, random_state=0)
-        Profiles(private: 2 users, 2 items, 3 pairs)
-        """
-        groups = np.zeros(profiles.n_users, dtype=np.int64)
-        return _draw(profiles, [self.values], groups, simulation_stream(random_state, _PURPOSE), per)
-
-    def prior(self) -> WeightPrior:
-        """Return the uniform distribution over the slices.
-
-        Examples
-        --------
-        >>> slices(0, 1, 3).prior().mean()
-        0.5
-        """
-        return WeightPrior(self.values)
+    low, high = finite("lower", lower), finite("upper", upper)
+    if not 0.0 <= low <= high <= 1.0:
+        raise InvalidInput(
+            f"and upper must satisfy 0 <= lower <= upper <= 1 (got {low:g}, {high:g})", parameter="lower"
+        )
+    # For n = 1 the formula of the paper divides by zero, and its figures show n = 1 and n = 2 alike.
+    values = np.linspace(low, high, max(2, whole("n", n, minimum=1)))
+    return Policy(f"slices {low:g},{high:g},{n}", (1.0,), (tuple(values.tolist()),))
 
 
-@dataclasses.dataclass(frozen=True)
-class Westin:
-    """The paper's three groups of users, after the polls of Alan Westin, as shares of all users: `policies.westin`.
+def westin(fundamentalists: float, pragmatists: float, unconcerned: float) -> Policy:
+    """Return the policy of the paper's three groups of users, after the polls of Alan Westin.
 
-    Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1. Group sizes are
-    exact shares of the users, who are assigned without replacement.
+    Fundamentalists draw from {0, 0.5, 1}, pragmatists from {0.5, 0.75, 1}, the unconcerned take 1.
 
     Parameters
     ----------
     fundamentalists, pragmatists, unconcerned
-        Shares that sum to 1, from a public poll, such as 34/43/23 %.
+        Shares of all users that sum to 1, from a public poll, such as 34/43/23 %.
 
     Examples
     --------
     >>> westin(0.34, 0.43, 0.23).group_sizes(10), westin(0.34, 0.43, 0.23).group_sizes(100)
     ((4, 4, 2), (34, 43, 23))
     """
-
-    fundamentalists: float
-    pragmatists: float
-    unconcerned: float
-
-    def __post_init__(self) -> None:
-        shares = [finite(field.name, getattr(self, field.name)) for field in dataclasses.fields(self)]
-        if min(shares) < 0.0 or abs(sum(shares) - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
-            listed = ", ".join(f"{share:g}" for share in shares)
-            raise InvalidInput("fundamentalists, pragmatists and unconcerned must be >= 0 and sum to 1", got=listed)
-
-    def __str__(self) -> str:
-        return f"westin {self.fundamentalists:g},{self.pragmatists:g},{self.unconcerned:g}"
-
-    def group_sizes(self, n_users: int) -> tuple[int, int, int]:
-        """Return how many of `n_users` users belong to each group: exact shares, rounded by largest remainder.
-
-        Examples
-        --------
-        >>> westin(0.5, 0.5, 0).group_sizes(5)
-        (3, 2, 0)
-        """
-        users = whole("n_users", n_users, minimum=0)
-        # 0.29 * 100 is below 29 in floating point; as the fraction that was meant it is 29.
-        exact = [Fraction(float(share)).limit_denominator(10**9) * users for share in dataclasses.astuple(self)]
-        sizes = [math.floor(part) for part in exact]
-        by_remainder = sorted(range(3), key=lambda group: sizes[group] - exact[group])  # ties: the stricter group
-        for group in by_remainder[: users - sum(sizes)]:
-            sizes[group] += 1
-        return sizes[0], sizes[1], sizes[2]
-
-    def groups(self, profiles: Profiles, random_state: RandomState) -> NDArray[np.int64]:
-        """Return the group of each user (0 fundamentalist, 1 pragmatist, 2 unconcerned), as `draw` with this seed does.
-
-        Examples
-        --------
-        >>> profiles = Profiles.from_pairs(range(4), ["a"] * 4)
-        >>> sorted(westin(0.5, 0.25, 0.25).groups(profiles, random_state=0).tolist())
-        [0, 0, 1, 2]
-        """
-        return self._groups(profiles.n_users, simulation_stream(random_state, _PURPOSE))
-
-    def _groups(self, n_users: int, stream: Stream) -> NDArray[np.int64]:
-        groups = np.empty(n_users, dtype=np.int64)
-        groups[np.argsort(stream.uniforms(n_users), kind="stable")] = np.repeat(np.arange(3), self.group_sizes(n_users))
-        return groups
-
-    def draw(self, profiles: Profiles, random_state: RandomState, per: Literal["item", "user"] = "item") -> Profiles:
-        """Return the profiles with weights drawn from the values of each user's group, per pair or once per user.
-
-        Examples
-        --------
-        >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "a"])
-        >>> westin(0, 0, 1).draw(profiles, random_state=0).profile(1)
-        {'a': 1.0, 'b': 1.0}
-        """
-        stream = simulation_stream(random_state, _PURPOSE)
-        groups = self._groups(profiles.n_users, stream)
-        values = [np.array(WESTIN_GROUPS[field.name]) for field in dataclasses.fields(self)]
-        return _draw(profiles, values, groups, stream, per)
-
-    def prior(self) -> WeightPrior:
-        """Return `WeightPrior.westin` with the same shares.
-
-        Examples
-        --------
-        >>> westin(0.34, 0.43, 0.23).prior().mean()
-        0.7225
-        """
-        return WeightPrior.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
+    given = {"fundamentalists": fundamentalists, "pragmatists": pragmatists, "unconcerned": unconcerned}
+    shares = [finite(name, share) for name, share in given.items()]
+    listed = ",".join(f"{share:g}" for share in shares)
+    if min(shares) < 0.0 or abs(sum(shares) - 1.0) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
+        what = "and the shares of the other groups must be >= 0 and sum to 1"
+        raise InvalidInput(what, parameter="fundamentalists", got=listed)
+    return Policy(f"westin {listed}", tuple(shares), tuple(WESTIN_GROUPS.values()))
 
 
-@dataclasses.dataclass(frozen=True)
-class Constant:
-    """The same weight for everything, of which 1 is ordinary differential privacy: `policies.constant`.
+def constant(value: float) -> Policy:
+    """Return the policy of the same weight for everything, of which 1 is ordinary differential privacy.
 
-    Attributes
+    Parameters
     ----------
     value
         The weight, in [0, 1].
 
     Examples
     --------
-    >>> constant(0.5)
-    Constant(value=0.5)
     >>> constant(1).draw(Profiles.from_pairs([1], ["a"])).profile(1)
     {'a': 1.0}
     """
-
-    value: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= finite("value", self.value) <= 1.0:
-            raise InvalidInput("must lie in [0, 1]", parameter="value", got=self.value)
-
-    def __str__(self) -> str:
-        return f"constant {self.value:g}"
-
-    def draw(
-        self, profiles: Profiles, random_state: RandomState = 0, per: Literal["item", "user"] = "item"
-    ) -> Profiles:
-        """Return the profiles with this weight everywhere; nothing is drawn, whatever the seed.
-
-        Parameters
-        ----------
-        profiles
-            Whose weights they replace.
-        random_state, per
-            Have no part in it: every policy takes them.
-
-        Examples
-        --------
-        >>> constant(0.5).draw(Profiles.from_pairs([1], ["a"])).profile(1)
-        {'a': 0.5}
-        """
-        simulation_stream(random_state, _PURPOSE)  # a bad seed is refused here as by every other policy
-        one_of("per", per, ("item", "user"))
-        return profiles.with_weights(self.value)
-
-    def prior(self) -> WeightPrior:
-        """Return the distribution with this one weight.
-
-        Examples
-        --------
-        >>> constant(0.5).prior().mean()
-        0.5
-        """
-        return WeightPrior([self.value])
+    return Policy(f"constant {_weight('value', value):g}", (1.0,), ((float(value),),))
 
 
-slices, westin, constant = Slices, Westin, Constant
+def from_labels(
+    labels: Mapping[str, str] | Mapping[int, str], weights: Mapping[str, float], default: float = 0.0
+) -> Policy:
+    """Return the policy of weights by label: every item that has a label gets the weight of that label.
+
+    Parameters
+    ----------
+    labels
+        From item to label, such as "sensitive". Public.
+    weights
+        From label to weight, in [0, 1].
+    default
+        The weight of items without a label.
+
+    Examples
+    --------
+    >>> policy = from_labels({"clinic": "restricted", "jazz": "normal"}, {"normal": 1, "restricted": 0.25})
+    >>> policy.draw(Profiles.from_pairs(["ann"] * 3, ["clinic", "golf", "jazz"])).profile("ann")
+    {'clinic': 0.25, 'golf': 0.0, 'jazz': 1.0}
+    """
+    known = {label: _weight("weights", weight) for label, weight in weights.items()}
+    unknown = sorted({str(label) for label in labels.values() if label not in known})
+    if unknown:
+        raise InvalidInput(
+            "must have a weight for every label", parameter="weights", hint=f"Missing: {', '.join(unknown)}."
+        )
+    listed = ",".join(f"{label}={weight:g}" for label, weight in known.items())
+    labelled = tuple((item, known[label]) for item, label in labels.items())
+    return Policy(f"labels {listed}", (1.0,), ((_weight("default", default),),), labelled)
 
 
-def _draw(
-    profiles: Profiles, values: list[NDArray[np.float64]], groups: NDArray[np.int64], stream: Stream, per: str
-) -> Profiles:
-    """Return the profiles with weights drawn uniformly from the values of each user's group."""
-    one_of("per", per, ("item", "user"))
-    owners = profiles.owners
-    count = np.array([options.size for options in values])
-    begin = np.cumsum(count) - count
-    drawn = stream.uniforms(profiles.n_pairs) if per == "item" else stream.uniforms(profiles.n_users)[owners]
-    group = groups[owners]
-    # The product can round up to `count` itself.
-    place = np.minimum((drawn * count[group]).astype(np.int64), count[group] - 1)
-    return profiles.with_weights(np.concatenate(values)[begin[group] + place])
+def _weight(name: str, value: float) -> float:
+    weight = finite(name, value)
+    if not 0.0 <= weight <= 1.0:
+        raise InvalidInput("must lie in [0, 1]", parameter=name, got=value)
+    return weight

@@ -2,20 +2,19 @@
 
 import dataclasses
 import os
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.errors import HetdpWarning, InvalidInput
-from hetdp.core.text import agreeing, counted
-from hetdp.profiles.ids import Ids, as_ids, position_of
+from hetdp.core.errors import InvalidInput, Problem
+from hetdp.core.text import agreeing
+from hetdp.profiles.ids import Ids, as_ids, position_of_person
 from hetdp.profiles.reading import (
     PairCollector,
-    SparseRows,
     WeightColumn,
     Weights,
+    collect_frame,
     merge_pairs,
     open_pairs,
     weight_vector,
@@ -37,7 +36,8 @@ class Profiles:
     weights
         One weight in [0, 1] per pair, in the same order; float32 or float64 as given, never rounded.
     user_ids, item_ids
-        Texts or whole numbers, all different. Users without items and items without users are allowed.
+        Texts or whole numbers, all different. Users without items and items without users are allowed. User ids follow
+        the rule for people: 1, 1.0, "1" and " 1" are one person. Item ids are compared as written.
     guessed
         Whether item ids come from a text file, so that a number may be a text only because another id is one.
 
@@ -63,7 +63,7 @@ class Profiles:
     guessed: bool = False
 
     def __post_init__(self) -> None:
-        user_ids, item_ids = as_ids("user", self.user_ids), as_ids("item", self.item_ids)
+        user_ids, item_ids = as_ids("user_ids", self.user_ids, people=True), as_ids("item_ids", self.item_ids)
         indptr, indices = np.array(self.indptr), np.array(self.indices)
         if indptr.dtype.kind not in "iu" or indptr.shape != (user_ids.size + 1,):
             raise InvalidInput(
@@ -92,31 +92,25 @@ class Profiles:
             object.__setattr__(self, field.name, value)
 
     @classmethod
-    def from_rows(cls, rows: SparseRows, user_ids: Ids, item_ids: Ids, guessed: bool = False) -> Self:  # noqa: FBT001, FBT002
+    def from_rows(  # noqa: PLR0917  (the parts, in the order of the class)
+        cls,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        weights: Weights,
+        user_ids: Ids,
+        item_ids: Ids,
+        guessed: bool = False,  # noqa: FBT001, FBT002
+    ) -> Self:
         """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time.
 
         Parameters
         ----------
-        rows
-            Who has what, with weights, in compressed sparse rows.
-        user_ids, item_ids, guessed
+        indptr, indices, weights, user_ids, item_ids, guessed
             As for the class.
         """
         self = object.__new__(cls)
-        self._set(rows.indptr, rows.indices, rows.weights, user_ids, item_ids, guessed)
+        self._set(indptr, indices, weights, user_ids, item_ids, guessed)
         return self
-
-    @classmethod
-    def _merged(cls, rows: SparseRows, user_ids: Ids, item_ids: Ids) -> Self:
-        """Return profiles of pairs that may have been repeated, and say so if they were."""
-        if rows.merged:
-            warnings.warn(
-                f"{counted(rows.merged, 'repeated pair was', 'repeated pairs were')} merged; "
-                "the largest weight of each was kept.",
-                HetdpWarning,
-                stacklevel=3,
-            )
-        return cls.from_rows(rows, user_ids, item_ids)
 
     @classmethod
     def from_pairs(
@@ -127,8 +121,8 @@ class Profiles:
         Parameters
         ----------
         users, items
-            Ids, texts or whole numbers: lists, arrays or columns of a data frame. Repeated pairs are merged, the
-            largest weight wins, and a `HetdpWarning` says how many there were.
+            Ids, texts or whole numbers: lists, arrays or columns of a data frame. A repeated pair counts once, with its
+            smallest weight. Rows without a user or an item are left out.
         weights
             One number in [0, 1] per pair, or one for all. Default: 1, ordinary differential privacy.
         user_ids, item_ids
@@ -142,45 +136,49 @@ class Profiles:
         """
         collector = PairCollector()
         collector.add(users, items, weights)
-        return cls._merged(*collector.finish(user_ids, item_ids))
+        return cls.from_rows(*collector.finish(user_ids, item_ids))
 
     @classmethod
     def from_frame(
         cls,
         frame: object,
         *,
-        user: str = "user",
-        item: str = "item",
+        user: str | None = None,
+        item: str | None = None,
         weight: WeightColumn = None,
         default_weight: float | None = None,
+        rating: str | None = None,
+        min_rating: float | None = None,
         user_ids: object = None,
         item_ids: object = None,
     ) -> Self:
-        """Return the profiles in a pandas, polars or arrow table with one row per pair.
+        """Return the profiles in a pandas, polars or arrow table with one row per pair; other columns do not matter.
 
         Parameters
         ----------
         frame
             The table; a lazy one is collected, only the columns needed.
-        user, item, weight
-            Names of the columns. Without `weight`, a column named "weight" is used if there is one: ignoring the wishes
-            of its owners must be said (`weight=False`), not overlooked.
-        default_weight
-            Weight of a pair whose cell in the column of weights is empty. Default: an empty cell is an error.
+        user, item, weight, default_weight, rating, min_rating
+            As in `read`.
         user_ids, item_ids
             As in `from_pairs`.
 
         Examples
         --------
         >>> import pandas as pd
-        >>> Profiles.from_frame(pd.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "b"]}))
+        >>> Profiles.from_frame(pd.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "b"], "stars": [5, 1, 4]}))
         Profiles(private: 2 users, 2 items, 3 pairs)
         """
-        from hetdp.profiles.frames import frame_columns
-
-        collector = PairCollector()
-        collector.add(*frame_columns(frame, user=user, item=item, weight=weight, default_weight=default_weight))
-        return cls._merged(*collector.finish(user_ids, item_ids))
+        collector = collect_frame(
+            frame,
+            user=user,
+            item=item,
+            weight=weight,
+            default_weight=default_weight,
+            rating=rating,
+            min_rating=min_rating,
+        )
+        return cls.from_rows(*collector.finish(user_ids, item_ids))
 
     @classmethod
     def from_csr(cls, matrix: object, weights: object = None, user_ids: object = None, item_ids: object = None) -> Self:
@@ -202,20 +200,23 @@ class Profiles:
         >>> Profiles.from_csr(csr_array([[1, 0, 4], [0, 0, 0]]), item_ids=["a", "b", "c"]).profile(0)
         {'a': 1.0, 'c': 1.0}
         """
-        from hetdp.profiles.frames import matrix_pairs
-
-        keys, shape = matrix_pairs(matrix)
-        ids = (
-            as_ids(name, np.arange(size, dtype=np.int64) if given is None else given)
-            for name, given, size in (("user", user_ids, shape[0]), ("item", item_ids, shape[1]))
-        )
-        known_users, known_items = ids
-        if (known_users.size, known_items.size) != shape:
-            raise InvalidInput(
-                f"user_ids and item_ids must fit the matrix ({shape[0]} x {shape[1]}) (got {known_users.size} "
-                f"and {known_items.size})"
+        keys, values, shape = _entries("matrix", matrix)
+        known_users = as_ids("user_ids", np.arange(shape[0]) if user_ids is None else user_ids, people=True)
+        known_items = as_ids("item_ids", np.arange(shape[1]) if item_ids is None else item_ids)
+        problems = [
+            Problem(f"must be one per {what} of the matrix ({size})", name, got=ids.size)
+            for name, what, ids, size in (
+                ("user_ids", "row", known_users, shape[0]),
+                ("item_ids", "column", known_items, shape[1]),
             )
-        profiles = cls._merged(merge_pairs(keys, None, shape), known_users, known_items)
+            if ids.size != size
+        ]
+        if problems:
+            raise InvalidInput.several(problems)
+        rows = merge_pairs(keys[values != 0], None, shape)
+        for array in rows:
+            array.flags.writeable = False
+        profiles = cls.from_rows(*rows, known_users, known_items)
         return profiles if weights is None else profiles.with_weights(weights)
 
     @classmethod
@@ -232,40 +233,44 @@ class Profiles:
         user_ids: object = None,
         item_ids: object = None,
     ) -> Self:
-        r"""Return the profiles in a file, whatever common format it has; also called `hetdp.datasets.load`.
+        r"""Return the profiles in a file with one row per pair.
 
         Parameters
         ----------
         path
             One of
 
-            - .csv, .tsv or .parquet with the columns user, item and perhaps weight;
-            - other text (.txt, .dat, .pairs or no ending) with a line `user item` or `user item weight` per pair,
-              between spaces or tabs, after an optional first line `dims 120 200`: so many users and items, numbered
-              from 0 if there is a 0, else from 1;
+            - .csv, .tsv or .parquet with a column of users, a column of items and perhaps one of weights. Between the
+              columns of a text may be commas, semicolons (then 0,5 is a number, too) or tabs;
             - MovieLens: `ratings.dat`, `u.data`, `ratings.csv`, `tags.csv`;
             - HetRec 2011: `user_taggedbookmarks.dat`, `user_artists.dat`, `user_ratedmovies.dat` and the like;
-            - any .csv or tab-separated file whose columns are named like theirs (userId, user_id; movieId, ...);
             - a folder with exactly one of these public files under its usual name.
 
             Text may be compressed (.gz, .bz2, .zst).
         user, item
-            Names of the columns, where they are others. Then nothing is guessed. They do not matter in plain text.
-        weight, default_weight
-            As in `from_frame`. The "weight" in `user_artists.dat` is a number of plays, and is not taken for one.
+            Names of the columns. Default: the one named like users (user, userId, user_id, customer, ...) and the one
+            named like items (item, movieId, artist_id, product, ...).
+        weight
+            Name of the column of privacy weights. Without it, a column named "weight" is used if there is one: ignoring
+            the wishes of its owners must be said (`weight=False`), not overlooked. The "weight" in `user_artists.dat`
+            is a number of plays, and is not taken for one. Cells that are no number in [0, 1] count as weight 0.
+        default_weight
+            Weight of pairs whose cell in that column is empty. Default: 0.
         rating, min_rating
-            Name of the column of ratings, where it is another, and the smallest rating that makes an item part of a
-            profile, in files with ratings (for `user_artists.dat`: the smallest number of plays). Default: every rated
-            item counts, whatever the rating; the paper's profiles hold what people liked, so for five stars 4 is a
-            common choice.
+            Name of the column of ratings, by default the one named so, and the smallest rating that makes an item part
+            of a profile (for `user_artists.dat`: the smallest number of plays). Default: every rated item counts; the
+            paper's profiles hold what people liked, so for five stars 4 is a common choice. People stay listed even
+            if none of their ratings is large enough.
         user_ids, item_ids
             As in `from_pairs`.
 
         Privacy
         -------
-        Nothing is released. Errors name files, formats and columns, never a cell. The file is read once, in batches, so
-        memory follows the number of pairs, not the size of the file: the result takes 8 bytes a pair (12 with weights),
-        reading it about 35 (50) and a few hundred MB for batches.
+        Nothing is released. Errors name files, formats and columns, never a cell, and no cell of an id or a weight is a
+        reason to refuse a file. Rows without a readable user or item are left out. A repeated pair counts once, with
+        the smallest weight of all its rows, whatever their ratings. The file is read in batches, so memory follows the
+        number of pairs, not the size of the file: the result takes 8 bytes a pair (12 or 16 with weights), reading it
+        at most 50 and a few hundred MB for batches.
 
         Examples
         --------
@@ -276,7 +281,7 @@ class Profiles:
         ...     Profiles.read(path), Profiles.read(folder, min_rating=4)
         (Profiles(private: 2 users, 2 items, 3 pairs), Profiles(private: 2 users, 1 item, 2 pairs))
         """
-        with open_pairs(
+        pairs = open_pairs(
             path,
             user=user,
             item=item,
@@ -284,8 +289,8 @@ class Profiles:
             default_weight=default_weight,
             rating=rating,
             min_rating=min_rating,
-        ) as pairs:
-            return cls.from_rows(*pairs.read(user_ids, item_ids))
+        )
+        return cls.from_rows(*pairs.read(user_ids, item_ids))
 
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
@@ -379,7 +384,7 @@ class Profiles:
         >>> Profiles.from_pairs(["ann"], ["tea"], weights=[0.25]).profile("ann")
         {'tea': 0.25}
         """
-        found = position_of(self.user_ids, user)
+        found = position_of_person(self.user_ids, user)
         if found is None:
             raise InvalidInput(f"must be one of the {self.n_users} users", parameter="user", got=user)
         part = slice(self.indptr[found], self.indptr[found + 1])
@@ -399,16 +404,28 @@ class Profiles:
         >>> Profiles.from_pairs([1, 1], ["a", "b"]).with_weights([0.5, 0]).profile(1)
         {'a': 0.5, 'b': 0.0}
         """
-        if hasattr(weights, "tocoo"):
-            from hetdp.profiles.frames import matrix_weights
+        vector = self._stored(weights) if hasattr(weights, "tocoo") else weight_vector(weights, self.n_pairs)
+        return self.from_rows(self.indptr, self.indices, vector, self.user_ids, self.item_ids, self.guessed)
 
-            pairs = self.owners.astype(np.int64) * self.n_items + self.indices
-            vector = matrix_weights(weights, pairs, (self.n_users, self.n_items))
-        else:
-            vector = weight_vector(weights, self.n_pairs)
-        return self.from_rows(
-            SparseRows(self.indptr, self.indices, vector, 0), self.user_ids, self.item_ids, self.guessed
-        )
+    def _stored(self, matrix: object) -> Weights:
+        """Return the weight of each pair in a sparse matrix; what is not stored is 0, as everywhere in scipy."""
+        keys, values, shape = _entries("weights", matrix)
+        if shape != self.shape:
+            raise InvalidInput(f"must be {self.n_users} x {self.n_items}", parameter="weights", got=shape)
+        pairs = self.owners.astype(np.int64) * self.n_items + self.indices
+        vector = weight_vector(values, keys.size)
+        place = np.searchsorted(pairs, keys)
+        known = np.append(pairs, -1)[place] == keys
+        strangers = int(np.count_nonzero(vector[~known]))
+        if strangers:
+            raise InvalidInput(
+                f"must belong to pairs that exist (private: {strangers:,} belong to others)", parameter="weights"
+            )
+        result: Weights = np.zeros(pairs.size, dtype=vector.dtype)
+        result[place[known]] = 1.0
+        np.minimum.at(result, place[known], vector[known])  # of a repeated entry the smallest, as everywhere here
+        result.flags.writeable = False
+        return result
 
     def keep(self, chosen: NDArray[np.bool_]) -> Self:
         """Return the profiles with only the pairs where `chosen`, a vector of one bool per pair, is true.
@@ -433,7 +450,7 @@ class Profiles:
         indices, weights = self.indices[mask], self.weights[mask]
         for array in (indptr, indices, weights):
             array.flags.writeable = False
-        return self.from_rows(SparseRows(indptr, indices, weights, 0), self.user_ids, self.item_ids, self.guessed)
+        return self.from_rows(indptr, indices, weights, self.user_ids, self.item_ids, self.guessed)
 
     def to_pairs(self) -> tuple[Ids, Ids, Weights]:
         """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes.
@@ -468,6 +485,17 @@ class Profiles:
         return presence, weights
 
 
+def _entries(name: str, matrix: object) -> tuple[NDArray[np.int64], NDArray[Any], tuple[int, int]]:
+    """Return `row * columns + column` of each entry of a scipy sparse matrix, its values, and its shape."""
+    from scipy.sparse import issparse
+
+    if not issparse(matrix) or getattr(matrix, "ndim", 0) != 2:  # noqa: PLR2004
+        raise InvalidInput("must be a scipy sparse matrix", parameter=name, got=type(matrix))
+    stored: Any = matrix.tocoo()  # type: ignore[attr-defined]
+    keys = stored.row.astype(np.int64) * stored.shape[1] + stored.col
+    return keys, stored.data, (int(stored.shape[0]), int(stored.shape[1]))
+
+
 def require_profiles(name: str, value: object) -> Profiles:
     """Return what was given as profiles, or say how to make some of it.
 
@@ -476,7 +504,7 @@ def require_profiles(name: str, value: object) -> Profiles:
     >>> require_profiles("profiles", "likes.csv")
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, as Profiles.read, .. (got str).
+    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, ... (got str).
     """
     if not isinstance(value, Profiles):
         raise InvalidInput(

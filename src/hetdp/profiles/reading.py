@@ -1,139 +1,181 @@
-"""Pairs of users and items with their privacy weights: which columns hold them, read in batches, merged into rows."""
+"""Pairs of users and items with their privacy weights, from files and data frames: columns by name, rows in batches.
 
-import contextlib
-import dataclasses
+A pair that comes in several rows counts once, with the smallest weight of all of them, whatever their ratings. So one
+row of weight 0 takes the pair out of everything that others can see, whatever its other rows say: weight 0 leaves no
+trace of the *pair*, which is what its owner protects.
+"""
+
 import os
-import warnings
+import re
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.checks import finite
-from hetdp.core.errors import DataError, HetdpWarning, InvalidInput
-from hetdp.profiles.formats import (
-    BETWEEN_BLANKS,
-    FORMATS,
-    PLAIN_ENDINGS,
-    DataFile,
-    FileFormat,
-    check_columns,
-    decoded,
-    find_file,
-    named_by,
-    open_file,
-    recognise,
-    which_column,
-)
-from hetdp.profiles.ids import IdEncoder, Ids
+from hetdp.core.errors import DataError, InvalidInput, Problem
+from hetdp.profiles.columns import as_numbers, is_absent, weight_remark
+from hetdp.profiles.formats import DataFile, check_columns, find_file, open_file, shown_columns
+from hetdp.profiles.ids import IdEncoder, Ids, as_text, is_text
 from hetdp.profiles.weights import PrivacyWeights
 
 __all__ = [
     "PairCollector",
-    "PairColumns",
     "PairFile",
-    "SparseRows",
+    "Rows",
     "WeightColumn",
     "Weights",
     "checked_default",
-    "choose_columns",
-    "finish_batch",
+    "collect_frame",
     "merge_pairs",
-    "no_weights",
+    "named_like",
     "open_pairs",
     "rename_items",
     "weight_vector",
 ]
 
-#: Name of the column of weights; None for the usual one if it is there; False for none at all.
+#: Name of the column of weights; None for one named so, if there is one; False for none at all.
 WeightColumn = str | Literal[False] | None
 #: Weights are kept in the precision they come in: rounding one up would break the promise made for its item.
 Weights = NDArray[np.float32] | NDArray[np.float64]
-#: Codes of users and items, and weights where not all are 1.
-Batch = tuple[NDArray[np.int32], NDArray[np.int32], Weights | None]
+#: Compressed sparse rows: indptr, indices, weights, user ids, item ids, and whether numbers may be texts by chance.
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], Weights, Ids, Ids, bool]
 
-#: Memory of a pair while a file is read, and of its weight; batches and libraries come on top.
-_PAIR_BYTES = 35
-_WEIGHT_BYTES = 15
-_FIXED_BYTES = 400 * 2**20
-#: Stands for an item without a name where it weighs 0: nobody else has it.
-_APART = "\N{REPLACEMENT CHARACTER}"
+#: What columns are called, in small letters, without "id" and a plural.
+_WORDS = {
+    "user": ("user", "person", "customer", "client", "member", "reader", "visitor", "uid"),
+    "item": ("item", "movie", "film", "product", "song", "track", "artist", "book", "isbn", "article", "page", "url",
+             "story", "bookmark", "iid"),
+    "weight": ("weight", "privacyweight"),
+    "rating": ("rating", "stars"),
+}  # fmt: skip
+#: The columns of HetRec's user_artists.dat. Its weight is how often an artist was played, no privacy weight.
+_PLAYS = ["userID", "artistID", "weight"]
 
 
-class PairColumns(NamedTuple):
-    """Which columns of a table hold pairs.
+def named_like(role: str, names: list[str]) -> list[str]:
+    """Return the columns that are called like users, items, weights or ratings; those called exactly so come alone.
 
-    Attributes
-    ----------
-    names
-        User, item, then the weight and the rating where wanted.
-    weight
-        Where weights come from, in words, such as "column 'weight'"; None if every weight is 1.
-    guessed_by
-        What the column was taken for weights by, its "name" or its "place"; None if somebody said that it holds them.
-    rated
-        Whether the last column holds ratings.
-    text
-        Whether cells are texts, to be made numbers.
+    Examples
+    --------
+    >>> named_like("user", ["userId", "age"]), named_like("item", ["movie_id:token", "tag"]), named_like("user", ["id"])
+    (['userId'], ['movie_id:token'], [])
     """
-
-    names: list[str]
-    weight: str | None = None
-    guessed_by: str | None = None
-    rated: bool = False
-    text: bool = True
-
-
-def choose_columns(
-    source: str,
-    present: list[str],
-    *,
-    user: str,
-    item: str,
-    weight: WeightColumn = None,
-    usual_weight: str | None = "weight",
-    rating: str | None = None,
-    text: bool = True,
-) -> PairColumns:
-    """Return the columns to read of those present, or explain which one is missing.
-
-    `usual_weight` holds weights where no column is named; None where a column of that name would mean something else.
-    """
-    guessed = weight is None and usual_weight in present
-    column = usual_weight if guessed else weight or None
-    roles = {"user": user, "item": item, "weight": column, "rating": rating}
-    chosen = {role: name for role, name in roles.items() if name is not None}
-    wanted = list(chosen.values())
-    check_columns(source, present, dict(zip(wanted, named_by(*chosen), strict=True)))
-    if len(set(wanted)) != len(wanted):
-        raise DataError("user, item and weight must be different columns (got one of them twice)")
-    described = None if column is None else f"column {column!r}"
-    return PairColumns(wanted, described, "name" if guessed else None, rated=rating is not None, text=text)
+    if role in names:
+        return [role]
+    words = _WORDS[role]
+    found = []
+    for name in names:
+        plain = re.sub(r"[^a-z]", "", name.lower().partition(":")[0])
+        if {plain, re.sub(r"ids?$", "", plain), plain.removesuffix("s")} & set(words):
+            found.append(name)
+    return found
 
 
-@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True)
+class PairColumns:
+    """Which columns of a table hold pairs; weight and rating are None where they are not read."""
+
+    user: str
+    item: str
+    weight: str | None
+    rating: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The columns to read."""
+        return [name for name in (self.user, self.item, self.weight, self.rating) if name is not None]
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the caller says about columns, checked before a file is opened; see `Profiles.read`."""
+
+    user: str | None
+    item: str | None
+    weight: WeightColumn
+    default_weight: float | None
+    rating: str | None
+    min_rating: float | None
+
+    def __post_init__(self) -> None:
+        problems: list[Problem] = []
+        for name, check in (("default_weight", checked_default), ("min_rating", _checked_rating)):
+            try:
+                check(getattr(self, name))
+            except InvalidInput as error:
+                problems.extend(error.problems)
+        if self.default_weight is not None and self.weight is False:
+            problems.append(Problem("cannot be used without weights (weight=False)", "default_weight"))
+        if self.rating is not None and self.min_rating is None:
+            problems.append(Problem("is required with rating: ratings count in no other way", "min_rating"))
+        if problems:
+            raise InvalidInput.several(problems)
+
+    def choose(self, source: str, present: list[str]) -> PairColumns:
+        """Return the columns to read of those present, or explain all that is wrong with them at once."""
+        plays = present == _PLAYS
+        problems: list[Problem] = []
+
+        def column(role: str, given: str | None, *, required: bool) -> str | None:
+            found = [given] if given is not None else named_like(role, present)
+            if len(found) > 1:
+                what = f"is ambiguous: {source} has the columns {', '.join(found)}"
+                problems.append(Problem(what, role, hint="Name one of them."))
+            elif not found and required:
+                what = f"is required: no column of {source} is named like {role}s"
+                problems.append(Problem(what, role, hint=shown_columns(source, present)))
+            return found[0] if len(found) == 1 else None
+
+        user = column("user", self.user, required=True)
+        item = column("item", self.item, required=True)
+        weight = None
+        if self.weight is not False and not (plays and self.weight is None):
+            weight = column("weight", self.weight, required=self.default_weight is not None)
+        rating = None
+        if self.min_rating is not None:
+            rating = column("rating", self.rating or ("weight" if plays else None), required=True)
+        wanted = {"user": user, "item": item, "weight": weight, "rating": rating}
+        chosen = {name: role for role, name in wanted.items() if name is not None}
+        if not problems and len(chosen) < sum(name is not None for name in wanted.values()):
+            problems.append(Problem("must be another column than user, weight and rating", "item", got=item))
+        if problems:
+            raise DataError.several(problems)
+        check_columns(source, present, chosen)
+        return PairColumns(str(user), str(item), weight, rating)
+
+
+def checked_default(default_weight: float | None) -> float | None:
+    """Return the weight of empty cells, or explain what is wrong with it."""
+    if default_weight is not None and not 0.0 <= finite("default_weight", default_weight) <= 1.0:
+        raise InvalidInput("must lie in [0, 1]", parameter="default_weight", got=default_weight)
+    return default_weight
+
+
+def _checked_rating(min_rating: float | None) -> None:
+    if min_rating is not None:
+        finite("min_rating", min_rating)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class PairFile:
-    """A file of pairs that is open: its first lines were looked at, the rest was not read yet.
+    """A file of pairs whose columns are known; its rows were not read yet.
 
     Attributes
     ----------
-    file, format
-        The file, and how it keeps columns.
+    file
+        The file.
     columns
-        Which of them count.
-    min_rating, default_weight
-        The smallest rating that counts, and the weight of empty cells.
-    repeats
-        Whether repeated pairs are no mistake.
+        Which of its columns hold pairs.
+    wanted
+        What the caller said.
     """
 
     file: DataFile
-    format: FileFormat
     columns: PairColumns
-    min_rating: float | None
-    default_weight: float | None
-    repeats: bool
+    wanted: _Wanted
 
     @property
     def name(self) -> str:
@@ -143,50 +185,35 @@ class PairFile:
     @property
     def weights(self) -> str | None:
         """Where weights come from, in words; None if every weight is 1."""
-        return self.columns.weight
+        return None if self.columns.weight is None else f"column {self.columns.weight!r}"
 
     @property
-    def item_column(self) -> str:
-        """The column of items."""
-        return self.columns.names[1]
+    def remarks(self) -> list[str]:
+        """What is to be known about any such file: the same whatever its rows hold, because weights are secret."""
+        left_out = "Rows without a readable user or item are left out."
+        said = [f"{left_out} A repeated pair counts once, with its smallest weight."]
+        if self.columns.weight is not None:
+            said.append(weight_remark(self.columns.weight, self.wanted.default_weight))
+        ignored = [name for name in self.file.columns if self.file.named and name not in self.columns.names]
+        if ignored:
+            said.append(f"Columns that are not read: {', '.join(ignored)}.")
+        return said
 
-    @property
-    def memory_bytes(self) -> int:
-        """Roughly how much memory reading takes, from the size of the file and its first lines."""
-        pair = _PAIR_BYTES + _WEIGHT_BYTES * (self.columns.weight is not None)
-        return _FIXED_BYTES + self.format.rows(self.file) * pair
-
-    def read(self, user_ids: object = None, item_ids: object = None) -> "tuple[SparseRows, Ids, Ids, bool]":
-        """Return what `Profiles.from_rows` takes; ids not given are those of a dims line, or those seen, sorted."""
-        collector = PairCollector(read_as_text=not self.format.typed)
-        with self.file.explaining(self.format.described):
-            try:
-                for batch in self.format.batches(self.file, self.columns.names, forgiving=True):
-                    collector.add(*finish_batch(batch, self.columns, self.min_rating, self.default_weight))
-                if not collector.n_pairs:
-                    raise _no_pairs(self.file, self.min_rating)
-                dims = BETWEEN_BLANKS.dims(self.file) if self.format is BETWEEN_BLANKS else None
-                if dims is not None:
-                    first = 0 if collector.counts_zero() else 1
-                    user_ids = np.arange(first, first + dims[0]) if user_ids is None else user_ids
-                    item_ids = np.arange(first, first + dims[1]) if item_ids is None else item_ids
-                guessed = not self.format.typed and item_ids is None
-                rows, users, items = collector.finish(user_ids, item_ids)
-            except MemoryError:
-                raise DataError(
-                    f"{self.name} must fit in memory as profiles (about {_PAIR_BYTES} bytes a pair while "
-                    f"reading, {_PAIR_BYTES + _WEIGHT_BYTES} with weights) (got more than there is)",
-                    hint="Read fewer users, or use a machine with more memory.",
-                ) from None
-        if rows.merged and not self.repeats:
-            kept = "" if self.weights is None else ", with its largest weight"
-            warnings.warn(
-                f"{self.name} repeats {rows.merged:,} of its pairs; each counts once{kept}.", HetdpWarning, stacklevel=3
-            )
-        return rows, users, items, guessed
+    def read(self, user_ids: object = None, item_ids: object = None) -> Rows:
+        """Return what `Profiles.from_rows` takes; ids that are not given are those seen, sorted."""
+        collector = PairCollector(read_as_text=not self.file.typed)
+        for batch in self.file.batches(self.columns.names):
+            collector.add_columns(batch, self.columns, self.wanted, decimal_comma=self.file.delimiter == ";")
+        collector.check(self.name, self.columns)
+        try:
+            return collector.finish(user_ids, item_ids)
+        except MemoryError:
+            raise DataError(
+                f"{self.name} does not fit into memory: it takes about 50 bytes a pair.",
+                hint="Read fewer users at a time, or use a machine with more memory.",
+            ) from None
 
 
-@contextlib.contextmanager
 def open_pairs(
     path: str | os.PathLike[str],
     *,
@@ -196,337 +223,243 @@ def open_pairs(
     default_weight: float | None = None,
     rating: str | None = None,
     min_rating: float | None = None,
-) -> Iterator[PairFile]:
-    """Open a file of pairs, and find out from its first lines what is in it: the one way in; see `Profiles.read`."""
-    least = None if min_rating is None else finite("min_rating", min_rating)
-    default = checked_default(default_weight, weight)
-    if rating is not None and least is None:
-        raise InvalidInput(f"rating must come with min_rating: ratings count in no other way. Got {rating!r} alone.")
-    with open_file(find_file(path)) as file:
-        layout = recognise(file.first_line, file.name) if user is None and item is None else None
-        form = _format(file) if layout is None else layout.format
-        if file.empty:
-            raise _no_pairs(file)
-        with file.explaining(form.described):
-            present = form.columns(file)
-        if form is BETWEEN_BLANKS:
-            columns = _by_place(file, present, weight)
-            rating = None
-        else:
-            rating = rating or ("rating" if layout is None else layout.rating)
-            columns = choose_columns(
-                file.name,
-                present,
-                user=layout.user if layout else user or "user",
-                item=layout.item if layout else item or "item",
-                weight=weight,
-                usual_weight=layout.weight if layout else "weight",
-                rating=None if least is None else rating,
-                text=not form.typed,
-            )
-        if least is not None and rating is None:
-            hint = which_column(named_by("rating")) if form is not BETWEEN_BLANKS else ""
-            raise DataError(f"{file.name} must have a column of ratings for min_rating to count", hint=hint)
-        if default is not None and columns.weight is None:
-            raise no_weights(file.name)
-        yield PairFile(file, form, columns, least, default, layout is not None and layout.repeats)
+) -> PairFile:
+    """Find out from its first line which columns of a file hold pairs; see `Profiles.read`."""
+    wanted = _Wanted(user, item, weight, default_weight, rating, min_rating)
+    file = open_file(find_file(path))
+    return PairFile(file, wanted.choose(file.name, file.columns), wanted)
 
 
-def _format(file: DataFile) -> FileFormat:
-    """Return the format that the name of a file tells."""
-    if file.ending in PLAIN_ENDINGS:
-        return BETWEEN_BLANKS
-    form = FORMATS.get(file.ending)
-    if form is None or (form.typed and file.compression):
-        raise DataError(
-            f"the name of the data file must end in {', '.join(FORMATS)}, or for plain text .txt, .dat, "
-            ".pairs or none; text may be compressed (.gz, .bz2, .zst)",
-            got=file.name,
-        )
-    return form
+def collect_frame(
+    frame: object,
+    *,
+    user: str | None,
+    item: str | None,
+    weight: WeightColumn = None,
+    default_weight: float | None = None,
+    rating: str | None = None,
+    min_rating: float | None = None,
+) -> "PairCollector":
+    """Collect the pairs of a pandas, polars or arrow table; see `Profiles.from_frame`."""
+    import narwhals.stable.v1 as nw
 
-
-def _by_place(file: DataFile, present: list[str], weight: WeightColumn) -> PairColumns:
-    """Return the columns of a file without names: the third holds weights, unless they are not wanted."""
-    if not present:
-        raise _no_pairs(file)
-    with file.explaining(BETWEEN_BLANKS.described):
-        user, item, *third = present  # a line of one word is none of a pair
-    if weight is False or not third:
-        return PairColumns([user, item])
-    return PairColumns(present, "the third column", "place")
-
-
-def no_weights(source: str) -> DataError:
-    """Return the error about a default weight that nothing needs."""
-    return DataError(f"{source} must have a column of weights for default_weight to count")
-
-
-def _no_pairs(file: DataFile, min_rating: float | None = None) -> DataError:
-    what = "pair" if min_rating is None else f"rating of {min_rating:g} or more"
-    return DataError(f"{file.name} must hold at least one {what}")
-
-
-def checked_default(default_weight: float | None, weight: WeightColumn) -> float | None:
-    """Return the weight of empty cells, or explain what is wrong with it."""
-    if default_weight is None:
-        return None
-    default = finite("default_weight", default_weight)
-    if not 0.0 <= default <= 1.0:
-        raise InvalidInput("must lie in [0, 1]", parameter="default_weight", got=default)
-    if weight is False:
-        raise InvalidInput("must come with a column of weights (got weight=False)", parameter="default_weight")
-    return default
-
-
-def finish_batch(
-    columns: list[Any], chosen: PairColumns, min_rating: float | None = None, default_weight: float | None = None
-) -> list[Any]:
-    """Return user, item and weight columns, weights as numbers, without the rows whose rating is too small.
-
-    Privacy
-    -------
-    Whatever else is in a row of weight 0, it is no reason to refuse the file: others would see that it was.
-    """
-    import pyarrow.compute as pc
-
-    as_bytes = [_is_bytes(column) for column in columns[:2]]
-    columns = [*map(decoded, columns[:2]), *(decoded(column, "?") for column in columns[2:])]
-    if chosen.rated:
-        ratings = _ratings(columns, chosen, default_weight)
-        mask = pc.greater_equal(ratings, min_rating)
-        columns = [column.filter(mask) for column in columns[:-1]]  # a missing rating is no reason to keep a row
-    if chosen.weight is not None:
-        columns[2] = _weights(columns[2], chosen, default_weight)
-        columns = _with_names(*columns)
-    if any(was and column.null_count for was, column in zip(as_bytes, columns, strict=False)):
-        raise ValueError  # not UTF-8, in a row that counts
-    return columns
-
-
-def _ratings(columns: list[Any], chosen: PairColumns, default: float | None) -> Any:  # noqa: ANN401  (pyarrow has no types)
-    """Return the last column as numbers; what is none is missing where the weight is 0, and refused elsewhere."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = _numbers(columns[-1])
-    if found is None and chosen.weight is not None:
-        nothing = pc.equal(_weights(columns[2], chosen, default), 0)
-        found = _numbers(pc.if_else(nothing, pa.scalar(None, columns[-1].type), columns[-1]))
-    if found is None:
-        raise InvalidInput("must be numbers", parameter="ratings")
-    return found
-
-
-def _with_names(users: Any, items: Any, weights: Any) -> list[Any]:  # noqa: ANN401
-    """Return the columns with rows of weight 0 made whole: one of nobody goes, one of no item gets an item apart.
-
-    Rows that count stay as they are, and are refused by whoever needs a name.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    nobody, nothing = _nameless(users), _nameless(items)
-    if nobody is None and nothing is None:
-        return [users, items, weights]
-    zero = pc.equal(weights, 0)
-    if nothing is not None:
-        if pa.types.is_dictionary(items.type):
-            items = items.cast(items.type.value_type)
-        apart = pa.scalar(_APART, items.type) if _is_text(items) else pa.scalar(-(2**63), pa.int64())
-        items = pc.if_else(pc.and_(zero, nothing), apart, items if _is_text(items) else items.cast(pa.int64()))
-    columns = [users, items, weights]
-    return columns if nobody is None else [column.filter(pc.invert(pc.and_(zero, nobody))) for column in columns]
-
-
-def _nameless(column: Any) -> Any:  # noqa: ANN401
-    """Return which ids of a column are missing or empty; None if there are none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    mask = pc.is_null(column) if column.null_count else None
-    if _is_text(column):
-        empty = pc.equal(pc.binary_length(column), 0)
-        if pc.any(empty).as_py():
-            empty = pc.fill_null(empty, pa.scalar(value=False))
-            mask = empty if mask is None else pc.or_(mask, empty)
-    return mask
-
-
-def _is_bytes(column: Any) -> bool:  # noqa: ANN401
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type))
-
-
-def _weights(column: Any, chosen: PairColumns, default: float | None) -> Any:  # noqa: ANN401  (pyarrow has no types)
-    """Return a column of weights as numbers, empty cells filled, or say what is wrong and with which column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if _is_text(column):
-        column = _parsed(column, chosen, default)
-    kind = column.type
-    if pa.types.is_float16(kind):
-        column = column.cast(pa.float32())
-    missing = pc.is_null(column, nan_is_null=pa.types.is_floating(kind))
-    if pc.any(missing).as_py():
-        if default is None:
-            raise _missing(chosen, _count(missing), len(column))
-        column = pc.if_else(missing, pa.scalar(default, pa.float64()), column.cast(pa.float64()))
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return column  # whoever uses it knows what to make of it, or refuses
-    ends = pc.min_max(column).as_py()
-    if ends["min"] is not None and (ends["min"] < 0 or ends["max"] > 1):
-        outside = _count(pc.or_(pc.less(column, 0), pc.greater(column, 1)))
-        raise _bad(chosen, "lie in [0, 1]", f"others (private: {outside:,} of {len(column):,})")
-    return column
-
-
-def _parsed(column: Any, chosen: PairColumns, default: float | None) -> Any:  # noqa: ANN401
-    """Return weights that were read as texts as numbers; empty cells are missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not chosen.text:
-        raise _bad(chosen, "be numbers in [0, 1]", "texts")
-    numbers = _numbers(column)
-    if numbers is None:  # looking for empty cells takes time, and most files have none
-        empty = pc.equal(pc.binary_length(column), 0)
-        if default is None and pc.any(empty).as_py():
-            raise _missing(chosen, _count(empty), len(column))
-        numbers = _numbers(pc.if_else(empty, pa.scalar(None, column.type), column))
-    if numbers is None:
-        raise _bad(chosen, "be numbers in [0, 1]", "something that is not a number")
-    return numbers
-
-
-def _bad(chosen: PairColumns, must: str, got: str) -> InvalidInput:
-    way_out = ""
-    if chosen.guessed_by is not None:
-        way_out = (
-            f" It was taken for privacy weights by its {chosen.guessed_by}; if it holds something else, ignore it with "
-            "weight=False (--no-weights)."
-        )
-    return InvalidInput(f"must {must} (got {got} in {chosen.weight})", parameter="weights", hint=way_out)
-
-
-def _missing(chosen: PairColumns, count: int, rows: int) -> InvalidInput:
-    error = _bad(chosen, "not be missing", f"empty cells (private: {count:,} of {rows:,})")
-    return InvalidInput(f"{error} default_weight=... (--default-weight) gives them a weight.")
-
-
-def _count(mask: Any) -> int:  # noqa: ANN401
-    import pyarrow.compute as pc
-
-    return int(pc.sum(mask).as_py() or 0)
-
-
-def _is_text(column: Any) -> bool:  # noqa: ANN401
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
-
-
-def _numbers(column: Any) -> Any:  # noqa: ANN401
-    """Return texts as numbers, or None if one of them is no number; whatever is no text stays what it is."""
-    import pyarrow as pa
-
-    if not _is_text(column):
-        return column  # a number already, or something that whoever uses it refuses
+    wanted = _Wanted(user, item, weight, default_weight, rating, min_rating)
     try:
-        return column.cast(pa.float64())
-    except pa.ArrowInvalid:
-        return None
+        table: Any = nw.from_native(frame)
+        names = list(table.collect_schema().names())
+    except TypeError:
+        raise DataError("must be a pandas, polars or arrow table", parameter="frame", got=type(frame)) from None
+    except Exception:  # noqa: BLE001  (such as repeated names of columns, which each library reports in its own way)
+        raise DataError("must be a table with a different name for each column", parameter="frame") from None
+    columns = wanted.choose("frame", names)
+    table = table.select(columns.names)
+    table = table.collect() if isinstance(table, nw.LazyFrame) else table
+    collector = PairCollector()
+    collector.add_columns([_cells(table.get_column(name)) for name in columns.names], columns, wanted)
+    collector.check("frame", columns)
+    return collector
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class SparseRows:
-    """Compressed sparse rows: items of user u at `indptr[u]:indptr[u + 1]`, sorted, each once."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: Weights
-    merged: int
+def _cells(column: Any) -> Any:  # noqa: ANN401  (narwhals)
+    try:
+        return column.to_arrow()
+    except Exception:  # noqa: BLE001  (cells of several kinds; the message might quote one)
+        return column.to_list()
 
 
 class PairCollector:
-    """Pairs on their way into `Profiles`; between batches only codes (8 bytes a pair) and weights are kept."""
+    """Pairs on their way into `Profiles`; between batches only codes (8 bytes a pair), weights and flags are kept."""
 
     def __init__(self, *, read_as_text: bool = False) -> None:
-        self._read_as_text = read_as_text
-        self.users = IdEncoder("user")
-        self.items = IdEncoder("item")
-        self._batches: list[Batch] = []
+        self.users = IdEncoder("user_ids", people=True, read_as_text=read_as_text)
+        self.items = IdEncoder("item_ids", people=False, read_as_text=read_as_text)
+        self._batches: list[tuple[NDArray[np.int32], NDArray[np.int32], Weights | None, NDArray[np.bool_] | None]] = []
+        #: Whether some row was left out, so that an item may have nobody.
+        self._gaps = False
+        #: Whether some cell was a weight or a rating, whether some was anything else, and whether a liked row counts.
+        self._numbers = {"weight": False, "rating": False}
+        self._others = {"weight": False, "rating": False}
+        self._counts = False
 
-    def add(self, users: object, items: object, weights: object = None) -> None:
-        """Add a batch of pairs; `weights` None means 1 for every pair of the batch."""
-        user_codes = self.users.encode(users, read_as_text=self._read_as_text)
-        item_codes = self.items.encode(items, read_as_text=self._read_as_text)
+    def add(self, users: object, items: object, weights: object = None, liked: NDArray[np.bool_] | None = None) -> None:
+        """Add a batch of pairs.
+
+        Parameters
+        ----------
+        users, items
+            Ids. A row without one of them is left out; its user stays listed.
+        weights
+            One per pair; None means 1 for every pair of the batch.
+        liked
+            Which rows make their item part of a profile; the others only have a say about its weight.
+        """
+        user_codes, item_codes = self.users.encode(users), self.items.encode(items)
         if user_codes.size != item_codes.size:
-            raise InvalidInput(
-                f"items must be as many as users ({user_codes.size}). Got {item_codes.size} instead: one pair each."
-            )
+            raise InvalidInput(f"must be as many as users ({user_codes.size})", parameter="items", got=item_codes.size)
         vector = None if weights is None else weight_vector(weights, user_codes.size)
+        there = (user_codes >= 0) & (item_codes >= 0)
+        if liked is not None and vector is None:
+            there, liked = there & liked, None
+        if not there.all():
+            self._gaps = True
+            user_codes, item_codes = user_codes[there], item_codes[there]
+            vector = None if vector is None else vector[there]
+            liked = None if liked is None else liked[there]
         if user_codes.size:
-            self._batches.append((user_codes, item_codes, vector))
+            self._batches.append((user_codes, item_codes, vector, liked))
 
-    @property
-    def n_pairs(self) -> int:
-        """How many pairs were added, repeated ones included."""
-        return sum(users.size for users, _, _ in self._batches)
+    def add_columns(
+        self, cells: list[Any], columns: PairColumns, wanted: _Wanted, *, decimal_comma: bool = False
+    ) -> None:
+        """Add columns as `PairColumns.names` lists them. Whatever a single cell holds, it is no reason to refuse."""
+        users, items, *rest = cells
+        weights = liked = None
+        if columns.weight is not None:
+            weights = self._as_weights(rest[0], columns.weight, wanted.default_weight or 0.0, decimal_comma)
+        if columns.rating is not None:
+            ratings = _as_floats(rest[-1], columns.rating, "rating", decimal_comma)
+            self._note("rating", ~np.isnan(ratings), np.isnan(ratings))
+            with np.errstate(invalid="ignore"):
+                liked = ratings >= float(wanted.min_rating or 0.0)
+            self._counts |= bool((liked if weights is None else liked & (weights > 0)).any())
+        self.add(users, items, weights, liked)
 
-    def counts_zero(self) -> bool:
-        """Return whether there is a user 0, or an item 0 that counts: what weighs 0 must not decide about names."""
-        if self.users.code_of_zero() is not None:
-            return True
-        zero = self.items.code_of_zero()
-        return zero is not None and any(
-            bool((items == zero).any() if weights is None else (weights[items == zero] > 0).any())
-            for _, items, weights in self._batches
-        )
+    def _as_weights(self, cells: Any, name: str, default: float, decimal_comma: bool) -> Weights:  # noqa: ANN401, FBT001
+        """Return weights: empty cells take the default, and what is no weight is 0."""
+        numbers = _as_floats(cells, name, "weight", decimal_comma)
+        empty = _empty(cells)
+        with np.errstate(invalid="ignore"):
+            valid = (numbers >= 0.0) & (numbers <= 1.0)
+        self._note("weight", valid, ~valid & ~empty)
+        if not valid.all():
+            numbers = np.where(valid, numbers, np.where(empty, default, 0.0))
+        return numbers.astype(np.float32) if _is_narrow(cells) and not empty.any() else numbers
+
+    def _note(self, role: str, numbers: NDArray[np.bool_], others: NDArray[np.bool_]) -> None:
+        self._numbers[role] |= bool(numbers.any())
+        self._others[role] |= bool(others.any())
+
+    def check(self, source: str, columns: PairColumns) -> None:
+        """Refuse a table that is not what it was taken for: no single row decides about that."""
+        if not self.users.size:
+            raise DataError(f"{source} has no row with a user.")
+        for role, name, what in (
+            ("weight", columns.weight, "numbers in [0, 1]"),
+            ("rating", columns.rating, "numbers"),
+        ):
+            if name is not None and self._others[role] and not self._numbers[role]:
+                hint = "weight=False ignores it." if role == "weight" else ""
+                raise DataError(f"must hold {what}: column {name!r} of {source} has none", parameter=role, hint=hint)
+        if columns.rating is not None and not self._counts:
+            raise DataError(f"is above all ratings of {source}", parameter="min_rating")
 
     def _counting_items(self) -> NDArray[np.bool_]:
         """Return which items weigh more than 0 for somebody."""
         counting = np.zeros(self.items.size, dtype=np.bool_)
-        for _, items, weights in self._batches:
+        for _, items, weights, _ in self._batches:
             counting[items if weights is None else items[weights > 0]] = True
         return counting
 
-    def finish(self, user_ids: object = None, item_ids: object = None) -> tuple[SparseRows, Ids, Ids]:
-        """Return the rows, the ids of the users and the ids of the items; the collector is empty afterwards."""
-        known_users, user_rank = self.users.finish(user_ids, read_as_text=self._read_as_text)
-        known_items, item_rank = self.items.finish(
-            item_ids, read_as_text=self._read_as_text, counting=self._counting_items
-        )
+    def finish(self, user_ids: object = None, item_ids: object = None) -> Rows:
+        """Return what `Profiles.from_rows` takes; the collector is empty afterwards."""
+        known_users, user_rank = self.users.finish(user_ids)
+        known_items, item_rank = self.items.finish(item_ids, counting=self._counting_items)
+        keys, weights, liked = self._joined(user_rank, item_rank, known_items.size)
+        indptr, indices, weights = merge_pairs(keys, weights, (known_users.size, known_items.size), liked)
+        if item_ids is None and (self._gaps or liked is not None):
+            used = np.bincount(indices, minlength=known_items.size) > 0
+            if not used.all():
+                places = np.where(used, np.cumsum(used, dtype=np.int32) - 1, -1).astype(np.int32)
+                indptr, indices, weights = rename_items(indptr, indices, weights, places)
+                known_items = known_items[used]
+        for array in (indptr, indices, weights, known_items):
+            array.flags.writeable = False
+        return indptr, indices, weights, known_users, known_items, self.items.guessed and item_ids is None
+
+    def _joined(
+        self, user_rank: NDArray[np.int32], item_rank: NDArray[np.int32], n_items: int
+    ) -> tuple[NDArray[np.int64], Weights | None, NDArray[np.bool_] | None]:
+        """Return all pairs as `user * n_items + item`, with weights and flags unless all are alike."""
         if item_rank.size and item_rank.min() < 0:  # not declared, and without weight
-            self._batches = [_only(batch, item_rank[batch[1]] >= 0) for batch in self._batches]
-        keys = np.empty(self.n_pairs, dtype=np.int64)
-        kinds = [np.dtype(np.float32) if vector is None else vector.dtype for _, _, vector in self._batches]
-        plain = all(vector is None for _, _, vector in self._batches)
+            kept = [(item_rank[items] >= 0) for _, items, _, _ in self._batches]
+            self._batches = [
+                tuple(None if part is None else part[rows] for part in batch)  # type: ignore[misc]
+                for batch, rows in zip(self._batches, kept, strict=True)
+            ]
+        keys = np.empty(sum(users.size for users, *_ in self._batches), dtype=np.int64)
+        kinds = [np.dtype(np.float32) if vector is None else vector.dtype for _, _, vector, _ in self._batches]
+        plain = all(vector is None for _, _, vector, _ in self._batches)
         weights = None if plain else np.empty(keys.size, dtype=np.result_type(*kinds))
+        all_liked = all(flags is None for *_, flags in self._batches)
+        liked = None if all_liked else np.ones(keys.size, dtype=np.bool_)
         end = keys.size
         while self._batches:  # from the back, each batch freed as soon as it is copied
-            users, items, vector = self._batches.pop()
+            users, items, vector, flags = self._batches.pop()
             begin = end - users.size
             keys[begin:end] = user_rank[users]
-            keys[begin:end] *= max(1, known_items.size)
+            keys[begin:end] *= max(1, n_items)
             keys[begin:end] += item_rank[items]
             if weights is not None:
                 weights[begin:end] = 1.0 if vector is None else vector
+            if liked is not None and flags is not None:
+                liked[begin:end] = flags
             end = begin
-        return merge_pairs(keys, weights, (known_users.size, known_items.size)), known_users, known_items
+        return keys, weights, liked
 
 
-def _only(batch: Batch, rows: NDArray[np.bool_]) -> Batch:
-    users, items, weights = batch
-    return users[rows], items[rows], None if weights is None else weights[rows]
+def _as_floats(cells: Any, name: str, role: str, decimal_comma: bool) -> NDArray[np.float64]:  # noqa: ANN401, FBT001
+    """Return cells as floats, nan for what is no number; refuse a column whose type holds none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(cells, list):
+        return as_numbers(pa.array([str(cell) for cell in cells], pa.string()))
+    parts = []
+    for piece in cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]:
+        kind = piece.type
+        if not (_is_read(piece) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+                or pa.types.is_boolean(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):  # fmt: skip
+            raise DataError(f"must name a column of numbers: {name!r} holds {kind}", parameter=role)
+        numbers = piece
+        if _is_read(piece):
+            numbers = as_text(piece, "?").cast(pa.string())
+            numbers = pc.replace_substring(numbers, ",", ".") if decimal_comma else numbers
+        parts.append(as_numbers(numbers))
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
-def merge_pairs(keys: NDArray[np.int64], weights: Weights | None, shape: tuple[int, int]) -> SparseRows:
-    """Sort pairs, given as `user * n_items + item`, and merge repeated ones; the largest weight wins.
+def _is_narrow(cells: Any) -> bool:  # noqa: ANN401
+    """Return whether 32 bits hold every weight of a type."""
+    import pyarrow as pa
 
-    The key of a pair is below 2**62 because both codes are below 2**31. `keys` and `weights` are used up.
+    kind = getattr(cells, "type", pa.null())
+    return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or kind in (pa.float16(), pa.float32()))
+
+
+def _is_read(piece: Any) -> bool:  # noqa: ANN401
+    """Return whether cells are texts, or bytes that are to be texts."""
+    import pyarrow as pa
+
+    return is_text(piece) or bool(pa.types.is_binary(piece.type) or pa.types.is_large_binary(piece.type))
+
+
+def _empty(cells: Any) -> NDArray[np.bool_]:  # noqa: ANN401
+    """Return which cells are missing."""
+    import pyarrow as pa
+
+    if isinstance(cells, list):
+        return np.array([cell is None or cell != cell or cell == "" for cell in cells], dtype=np.bool_)  # noqa: PLR0124
+    pieces: Iterator[Any] = iter(cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells])
+    return np.concatenate([np.empty(0, dtype=np.bool_), *map(is_absent, pieces)])
+
+
+def merge_pairs(
+    keys: NDArray[np.int64], weights: Weights | None, shape: tuple[int, int], liked: NDArray[np.bool_] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Weights]:
+    """Sort pairs, given as `user * n_items + item`, and merge repeated ones; the smallest weight holds.
+
+    A pair stays if one of its rows is liked. The key of a pair is below 2**62 because both codes are below 2**31. The
+    arrays given are used up.
     """
     n_users, n_items = shape
     if not (keys[1:] > keys[:-1]).all():
@@ -534,25 +467,26 @@ def merge_pairs(keys: NDArray[np.int64], weights: Weights | None, shape: tuple[i
             keys.sort()
         else:
             order = np.argsort(keys)
-            keys[:] = keys[order]  # in place: the caller still holds both
+            keys[:] = keys[order]  # in place: the caller still holds them
             weights[:] = weights[order]
+            if liked is not None:
+                liked[:] = liked[order]
             del order
     first = np.ones(keys.size, dtype=np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    merged = keys.size - int(first.sum())
-    if merged:
-        if weights is not None:
-            weights = np.maximum.reduceat(weights, np.flatnonzero(first))
+    if not first.all():
+        starts = np.flatnonzero(first)
+        weights = None if weights is None else np.minimum.reduceat(weights, starts)
+        liked = None if liked is None else np.logical_or.reduceat(liked, starts)
         keys = keys[first]
+    if liked is not None and not liked.all():
+        keys, weights = keys[liked], None if weights is None else weights[liked]
     if weights is None:
         weights = np.ones(keys.size, dtype=np.float32)
     indptr = np.searchsorted(keys, np.arange(n_users + 1, dtype=np.int64) * n_items).astype(np.int64)
     # The rest of a division, only faster; in place, because at this size every temporary counts.
     keys -= np.repeat(np.arange(n_users, dtype=np.int64) * n_items, np.diff(indptr))
-    indices = keys.astype(np.int32)
-    for array in (indptr, indices, weights):
-        array.flags.writeable = False
-    return SparseRows(indptr, indices, weights, merged)
+    return indptr, keys.astype(np.int32), weights
 
 
 def rename_items(
@@ -588,7 +522,7 @@ def weight_vector(weights: object, n_pairs: int) -> Weights:
         raise InvalidInput(f"must be one per pair ({n_pairs}) (got shape {vector.shape})", parameter="weights")
     outside = int((~((vector >= 0.0) & (vector <= 1.0))).sum())
     if outside:
-        raise InvalidInput(f"weights must lie in [0, 1]. Got others instead (private: {outside} of {n_pairs}).")
+        raise InvalidInput(f"must lie in [0, 1] (private: {outside:,} of {n_pairs:,} do not)", parameter="weights")
     vector = vector + 0.0  # no negative zeros
     if exact_in_32_bits:
         vector = vector.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Weights as they are counted, in steps of 1/255 rounded down, and profiles as engines read them: items that count."""
+"""Weights in steps of 1/255, rounded down: profiles as engines read them; and exact rows, for their owners alone."""
 
 import math
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.errors import InvalidInput
 from hetdp.profiles.ids import Ids, positions, whole_numbers
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading import rename_items
@@ -19,6 +20,7 @@ __all__ = [
     "code_profiles",
     "holdings",
     "observed_items",
+    "on_fitted_items",
     "read_only",
     "weight_codes",
 ]
@@ -220,3 +222,39 @@ def holdings(profiles: Profiles, item_ids: Ids) -> Holdings:
     if profiles.item_ids is item_ids:
         return Holdings(profiles.indptr, profiles.indices)
     return Holdings(profiles.indptr, profiles.indices).renamed(positions(item_ids, profiles.item_ids))
+
+
+def on_fitted_items(
+    profiles: Profiles, item_ids: Ids, *, public_sizes: bool, private: bool = False
+) -> tuple[Holdings, NDArray[np.float64]]:
+    """Return what new recipients have of the items fitted, matched by id, and how large they are.
+
+    A size counts the items that nobody there has too: what a recipient lists where sizes are public, else what counts
+    of it. Where names are `private`, nothing is said about which items were fitted, nor of what kind their ids are.
+
+    Examples
+    --------
+    >>> fitted = Profiles.from_pairs(["ann"], ["tea"]).item_ids
+    >>> asking = Profiles.from_pairs(["zoe", "zoe"], ["golf", "tea"], weights=[0.2, 1.0])
+    >>> own, sizes = on_fitted_items(asking, fitted, public_sizes=False)
+    >>> own.items.tolist(), sizes.tolist()
+    ([0], [1.2])
+    """
+    if not private:
+        _require_known(profiles, item_ids)
+    coded = code_profiles(profiles)
+    owners = np.repeat(np.arange(coded.n_users), coded.sizes)
+    counted = np.bincount(owners, weights=coded.codes, minlength=coded.n_users) / WEIGHT_STEPS
+    sizes = profiles.sizes.astype(np.float64) if public_sizes else counted
+    return holdings(profiles, item_ids), sizes
+
+
+def _require_known(profiles: Profiles, item_ids: Ids) -> None:
+    """Refuse recipients none of whose items was fitted, where it is public which were."""
+    other_kind = profiles.item_ids.dtype != item_ids.dtype and item_ids.size and profiles.n_items
+    if other_kind and not profiles.guessed:  # in a text file a number is a text too
+        raise InvalidInput(
+            "item ids of X must be of the kind that was fitted, texts or whole numbers (got the other kind)"
+        )
+    if profiles.n_pairs and (positions(item_ids, profiles.item_ids)[profiles.indices] < 0).all():
+        raise InvalidInput("X must have items that were fitted (got none of them)")

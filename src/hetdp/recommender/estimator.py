@@ -20,7 +20,6 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.holdout import HIDDEN_SHARE, split
 from hetdp.profiles.ids import Ids, as_ids, position_of
 from hetdp.profiles.matrix import asking_profiles, given_profiles
-from hetdp.profiles.reading import SparseRows
 from hetdp.profiles.steps import holdings
 from hetdp.recommender.crowd import Crowd, expected_noise
 from hetdp.recommender.file import PublishedModel, load, save
@@ -232,7 +231,7 @@ class PrivateRecommender(Estimator):
                 "can only be used with unit='user'", parameter="user_weights", hint="Items have weights of their own."
             )
         if isinstance(given, Mapping):
-            return PersonDials(as_ids("user", list(given)), list(given.values()))
+            return PersonDials(as_ids("user_weights", list(given), people=True), list(given.values()))
         if len(parts) != 1:
             raise InvalidInput("must be a mapping where the data come in parts", parameter="user_weights")
         return PersonDials(next(iter(parts)).user_ids, given)
@@ -617,7 +616,7 @@ class PrivateRecommender(Estimator):
     def _asking(self, profiles: object) -> Profiles:
         items: Any = sorted(profiles, key=str) if isinstance(profiles, set | frozenset) else profiles
         if hasattr(items, "__iter__") and not isinstance(items, Profiles | str) and np.ndim(items) == 1:
-            own = as_ids("item", list(dict.fromkeys(items)))  # of a list, an array, or a column of a table
+            own = as_ids("profiles", list(dict.fromkeys(items)))  # of a list, an array, or a column of a table
             return Profiles.from_pairs(np.zeros(own.size, dtype=np.int64), own, user_ids=[0])
         return self._rows(profiles)
 
@@ -658,6 +657,6 @@ def _as_parts(given: object, first: int = 0) -> tuple[Parts, bool]:
         return Parts(tuple(tables)), False
     profiles, by_position = given_profiles(given)
     if by_position and first and np.array_equal(profiles.user_ids, np.arange(profiles.n_users)):
-        rows = SparseRows(profiles.indptr, profiles.indices, profiles.weights, 0)
-        profiles = Profiles.from_rows(rows, as_ids("user", profiles.user_ids + first), profiles.item_ids)
+        people = as_ids("user_ids", profiles.user_ids + first, people=True)
+        profiles = Profiles.from_rows(profiles.indptr, profiles.indices, profiles.weights, people, profiles.item_ids)
     return Parts([profiles]), by_position

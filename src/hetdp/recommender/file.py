@@ -114,7 +114,7 @@ def _opened(file: zipfile.ZipFile, name: str) -> PublishedModel:
         raise DataError(f"{name}: unknown file version {about['version']!r}; this hetdp reads version {_VERSION}")
     exact = {field: _fraction(about["settings"][field]) for field in _EXACT}
     settings = ModelSettings(**about["settings"] | exact)
-    item_ids = as_ids("item", list(_every(json.loads(file.read("items.json")))))
+    item_ids = as_ids("items", list(_every(json.loads(file.read("items.json")))))
     arrays = {
         member.filename.removesuffix(".npy"): _array(file, member)
         for member in file.infolist()

@@ -309,7 +309,7 @@ def _checked_default(default_weight: float | None, weights: str | None) -> float
         return None
     if weights is None:
         raise InvalidInput("must come with weights, the column it is for (got it alone)", parameter="default_weight")
-    return checked_default(default_weight, weights)
+    return checked_default(default_weight)
 
 
 def _checked_aggregates(aggregates: Mapping[str, Aggregate]) -> dict[str, Aggregate]:

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.optional import require, require_all
-from hetdp.profiles.formats import COMPRESSIONS, FORMATS, Delimited, check_columns, open_file
+from hetdp.profiles.formats import COMPRESSIONS, ENDINGS, check_columns, open_file
 from hetdp.tables.conditions import Condition
 
 __all__ = ["HALF", "TableSource", "open_source", "scrubbed"]
@@ -517,7 +517,7 @@ def open_source(
         elif isinstance(table, str | os.PathLike) or (isinstance(table, list | tuple) and table):
             paths = _listed([table] if isinstance(table, str | os.PathLike) else table)
             native, described = _of_files(_connect(stack, ":memory:", threads, memory), paths), paths[0].name
-            kind = _DelimitedFiles if isinstance(FORMATS[_ending(paths[0])], Delimited) else None
+            kind = None if _ending(paths[0]) == ".parquet" else _DelimitedFiles
         else:
             native, described = table, "table"
         yield _source(native, described, columns, numbers, values=values or {}, kind=kind)
@@ -556,7 +556,8 @@ def _source(
     if not all(isinstance(name, str) for name in names):
         raise DataError("must have texts for names of columns", parameter="table")
     wanted = names if columns is None else list(dict.fromkeys([*columns, *numbers]))
-    check_columns(described, names, numbers if columns is None else wanted)
+    chosen_by = {**dict.fromkeys(wanted, "columns"), **(numbers if isinstance(numbers, Mapping) else {})}
+    check_columns(described, names, {name: chosen_by[name] for name in (numbers if columns is None else wanted)})
     with scrubbed(engine, "choose the columns of the table"):
         frame = frame.select(wanted) if wanted else frame
         schema = dict(frame.collect_schema())
@@ -678,27 +679,24 @@ def _listed(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
 def _of_files(connection: Any, paths: Sequence[Path]) -> Native:  # noqa: ANN401
     """Return files as one relation."""
     endings = {_ending(path) for path in paths}
-    if len(endings) != 1 or not endings <= set(FORMATS):
+    if len(endings) != 1 or not endings <= set(ENDINGS):
         listed = ", ".join(sorted(repr(ending) for ending in endings))
         database = " A DuckDB file is opened as duckdb://FILE." if endings & {".db", ".duckdb"} else ""
         raise DataError(
             "must name .parquet, .csv or .tsv files, all of one kind", parameter="table", got=listed, hint=database
         )
-    form = FORMATS[endings.pop()]
     files = "[" + ", ".join(_literal(str(path)) for path in paths) + "]"
-    if not isinstance(form, Delimited):
+    if endings == {".parquet"}:
         with scrubbed("duckdb", f"read {paths[0].name} as parquet"):
             return connection.sql(f"SELECT * FROM read_parquet({files}, union_by_name = true)")  # noqa: S608  (quoted)
-    headers = {path: _header(path, form) for path in paths}
-    first = headers[paths[0]]
+    headers = {path: _header(path) for path in paths}
+    delimiter, names = first = headers[paths[0]]
     for path, header in headers.items():
         if header != first:
             raise DataError(f"all files of a table must have the same header (got another in {path.name})")
-    columns = "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in first) + "}"
+    columns = "{" + ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in names) + "}"
     # Nothing is guessed: a guess from the first rows might fail, or change an id, in a later one.
-    options = (
-        f"columns = {columns}, delim = {_literal(form.delimiter)}, auto_detect = false, header = true, quote = '\"', "
-    )
+    options = f"columns = {columns}, delim = {_literal(delimiter)}, auto_detect = false, header = true, quote = '\"', "
     options += (
         "escape = '\"', strict_mode = true, null_padding = false, allow_quoted_nulls = false, ignore_errors = true, "
         "store_rejects = true"
@@ -712,16 +710,15 @@ def _ending(path: Path) -> str:
     return (path.with_suffix("") if compressed else path).suffix.lower()
 
 
-def _header(path: Path, form: Delimited) -> list[str]:
-    """Return the names in the first line of a file."""
-    with open_file(path) as file, file.explaining(form.described):
-        names = form.columns(file)
-        begins = file.head.removeprefix(b"\xef\xbb\xbf")[:1]
+def _header(path: Path) -> tuple[str, list[str]]:
+    """Return what is between the columns of a file, and the names in its first line."""
+    file = open_file(path)
+    names = file.columns
     if len({name.lower() for name in names}) < len(names):
         raise DataError(f"{path.name} must have a different name for each column, whatever the case")
-    if begins in {b"\n", b"\r"} or any(re.fullmatch(r"\s*[+-]?[\d.]+\s*", name) or not name for name in names):
+    if not file.named or file.blank or any(re.fullmatch(r"\s*[+-]?[\d.]+\s*", name) or not name for name in names):
         raise DataError(f"{path.name} must begin with a line of names (got a number, or nothing, for a name)")
-    return names
+    return str(file.delimiter), names
 
 
 def _literal(text: str) -> str:

@@ -1,20 +1,10 @@
-"""Who is who: one person is one account, however an id is written.
+"""Ids of people as a ledger keeps them: one person is one account, however an id is written (`profiles.ids`).
 
-The canonical id of a whole number is the number; that of any other number, its shortest plain decimal; that of a text,
-the text without space around it and in Unicode's NFC form. A text that is a plain decimal is that number: `1`, `1.0`,
-`"1"`, `" 1"` and `"1.0"` are one person. `"01"`, `"+1"`, `"1e3"` and `"1,000"` stay texts, as staff numbers and
-postcodes need. Where in doubt, two ids become one: two people who share an account are charged for both, but one
-person with two accounts would lose twice.
-
-`canonical` is the law. Columns of millions go through `canonical_ids`, which spares it what is plainly canonical.
+A whole number is kept as it is, a text with 64 bits of hash.
 """
 
-import math
-import re
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -22,59 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
+from hetdp.profiles.ids import person_column, person_id
 
-__all__ = ["Ids", "canonical", "canonical_ids"]
+__all__ = ["Ids", "canonical_ids"]
 
-_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?", re.ASCII)
-_LARGEST = 2**63
-#: Python reads no whole number of thousands of digits; one of so many is a text anyway.
-_LONGEST = 21
-#: Texts of so few digits fit into 64 bits whatever they are.
-_SAFE_DIGITS = 18
 #: How many texts are looked at together, so that memory stays small.
 _TOGETHER = 2**20
 _GATHERED = 2**16
 #: A table by number is used for ids that are numbered through, or nearly so.
 _SPARSE = 4
-
-
-def canonical(identifier: object, name: str = "ids") -> int | str:
-    """Return the one form of an id: an int of 64 bits, or a text.
-
-    Examples
-    --------
-    >>> [canonical(one) for one in (1, 1.0, "1", " 1", "1.0", "1.50", "01", "ann ")]
-    [1, 1, 1, 1, 1, '1.5', '01', 'ann']
-    """
-    if isinstance(identifier, np.generic):
-        identifier = identifier.item()
-    text = identifier if isinstance(identifier, str) else _written(identifier, name)
-    text = unicodedata.normalize("NFC", text).strip()
-    if not text:
-        raise _missing(name)
-    if _DECIMAL.fullmatch(text):
-        text = text.rstrip("0").removesuffix(".") if "." in text else text
-        text = "0" if text == "-0" else text
-        whole = "." not in text and len(text) < _LONGEST and -_LARGEST <= int(text) < _LARGEST
-        return int(text) if whole else text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput("must be valid texts (got one that is not Unicode)", parameter=name) from None
-    return text
-
-
-def _written(number: object, name: str) -> str:
-    """Return a number as a plain decimal."""
-    if isinstance(number, int) and not isinstance(number, bool):
-        return str(number)
-    if number is None or (isinstance(number, float | Decimal) and not math.isfinite(number)):
-        raise _missing(name)
-    if isinstance(number, float):
-        return str(int(number)) if number.is_integer() else format(Decimal(repr(number)), "f")
-    if isinstance(number, Decimal):
-        return format(number, "f")
-    raise InvalidInput("must be labels of type str or int (got another type)", parameter=name)
+#: Whole numbers, which may be too long for 64 bits.
+_WHOLE = r"^-?(0|[1-9][0-9]{0,18})$"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,9 +182,7 @@ class Ids:
 
 
 def canonical_ids(values: object, name: str = "ids") -> Ids:
-    """Return the canonical ids of a column: a pyarrow or numpy array, or a sequence of texts and whole numbers.
-
-    Those that are canonical stay as they are.
+    """Return the ids of people in a column: a pyarrow or numpy array, or a sequence of texts and whole numbers.
 
     Errors quote no id.
 
@@ -247,114 +193,38 @@ def canonical_ids(values: object, name: str = "ids") -> Ids:
     """
     if isinstance(values, Ids):
         return values
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InvalidInput(f"must be a sequence of labels (got a single {_kind(values)})", parameter=name)
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise InvalidInput(f"must be a vector (got shape {values.shape})", parameter=name)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-        return _of_numbers(values, name)
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        return _of_arrow(values, name)
-    labels = [item.item() if isinstance(item, np.generic) else item for item in values]
-    if labels and all(type(label) is int for label in labels):
-        try:
-            return Ids.of_numbers(np.array(labels, dtype=np.int64))
-        except OverflowError:
-            pass  # some are texts to us
-    return Ids.of_canonical([canonical(label, name) for label in labels])
-
-
-def _kind(value: object) -> str:
-    return "text" if isinstance(value, str) else type(value).__name__
-
-
-def _missing(name: str) -> InvalidInput:
-    return InvalidInput("must not be missing or empty (got some that are)", parameter=name)
-
-
-def _of_numbers(numbers: NDArray[Any], name: str) -> Ids:
-    """Return the ids of a vector of numbers."""
-    if numbers.dtype.kind == "f":
-        if not np.isfinite(numbers).all():
-            raise _missing(name)
-        small = (np.floor(numbers) == numbers).all() and (np.abs(numbers) < float(_LARGEST)).all()
-    else:
-        small = numbers.dtype.kind == "i" or not numbers.size or int(numbers.max()) < _LARGEST
-    if small:
-        return Ids.of_numbers(numbers.astype(np.int64, copy=bool(numbers.flags.writeable)))  # what arrow holds stays
-    return Ids.of_canonical([canonical(number, name) for number in numbers.tolist()])
-
-
-def _of_arrow(column: Any, name: str) -> Ids:  # noqa: ANN401  (pyarrow has no types)
-    """Return the ids of a pyarrow array, without a Python object per id where there is a choice."""
-    import pyarrow as pa
-
-    if isinstance(column, pa.ChunkedArray):
-        return Ids.joined([_of_arrow(chunk, name) for chunk in column.chunks]) if column.num_chunks else Ids.none()
+    column = person_column(values, name)
     if column.null_count:
-        raise _missing(name)
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        places = column.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-        return _of_arrow(column.dictionary, name).take(places)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return _of_numbers(column.to_numpy(zero_copy_only=False), name)
-    if pa.types.is_decimal(kind):
-        column, kind = column.cast(pa.string()), pa.string()
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"):
-        raise InvalidInput("must be texts or numbers", parameter=name, got=kind)
-    parts = (column.slice(begin, _TOGETHER) for begin in range(0, len(column), _TOGETHER))
-    return Ids.joined([_of_texts(part.cast(pa.large_string()), name) for part in parts]) if len(column) else Ids.none()
+        raise InvalidInput("must not be missing, empty or no text", parameter=name)
+    if not len(column):
+        return Ids.none()
+    pieces = column.chunks if hasattr(column, "chunks") else [column]
+    parts = (piece.slice(begin, _TOGETHER) for piece in pieces for begin in range(0, len(piece), _TOGETHER))
+    return Ids.joined([_of_column(part) for part in parts])
 
 
-def _of_texts(column: Any, name: str) -> Ids:  # noqa: ANN401
-    """Return the ids of a pyarrow array of texts: those that need a second look are looked at one by one."""
-    _, offset_buffer, data_buffer = column.buffers()
-    offsets = np.frombuffer(offset_buffer, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
-    lengths = np.diff(offsets)
-    if not lengths.all():
-        raise _missing(name)
-    data = np.frombuffer(data_buffer, dtype=np.uint8)[offsets[0] : offsets[-1]]
-    starts = offsets[:-1] - offsets[0]
-    first, last = data[starts], data[starts + lengths - 1]
-    is_digit = (data >= ord("0")) & (data <= ord("9"))
-    digits = np.add.reduceat(is_digit, starts, dtype=np.int64)
-    numeric = np.add.reduceat(is_digit | (data == ord("-")) | (data == ord(".")), starts, dtype=np.int64) == lengths
-    only_digits = digits == lengths
-    led_by_zero = (first == ord("0")) & (lengths > 1)
-    number = only_digits & ~led_by_zero & (lengths <= _SAFE_DIGITS)
-    # A byte up to that of the space might be trimmed, and one beyond ASCII might be put in another form.
-    clean = (first > ord(" ")) & (last > ord(" "))
-    if data.max() > 127:  # noqa: PLR2004  (the last of ASCII)
-        clean &= np.maximum.reduceat(data, starts) < 128  # noqa: PLR2004
-    text = clean & (~numeric | (only_digits & led_by_zero))
-    if text.all():
-        return Ids._hashed(np.zeros(lengths.size, dtype=np.int64), lengths, data)  # noqa: SLF001  (same module)
-    if number.all():
-        return Ids.of_numbers(_parsed(starts, lengths, data))
-    whole = Ids._hashed(np.zeros(lengths.size, dtype=np.int64), lengths, data)  # noqa: SLF001
-    order = np.concatenate([np.flatnonzero(one) for one in (text, number, ~(text | number))])
-    numbers = Ids.of_numbers(_parsed(starts[number], lengths[number], data))
-    others = column.filter(_mask(~(text | number))).to_pylist()
-    parts = [whole.take(np.flatnonzero(text)), numbers, Ids.of_canonical([canonical(other, name) for other in others])]
-    back = np.empty_like(order)
-    back[order] = np.arange(order.size)
-    return Ids.joined(parts).take(back)
-
-
-def _mask(chosen: NDArray[np.bool_]) -> Any:  # noqa: ANN401
+def _of_column(column: Any) -> Ids:  # noqa: ANN401  (pyarrow has no types)
+    """Return the ids of an arrow array as `person_column` makes it: some of its texts may be whole numbers."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    return pa.array(chosen)
-
-
-def _parsed(starts: NDArray[np.int64], lengths: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the numbers that texts of digits stand for."""
-    numbers = np.zeros(starts.size, dtype=np.int64)
-    for place in range(int(lengths.max(initial=0))):
-        (longer,) = np.nonzero(lengths > place)
-        numbers[longer] = numbers[longer] * 10 + (data[starts[longer] + place] - ord("0"))
-    return numbers
+    if column.type == pa.int64():
+        numbers = column.to_numpy()
+        return Ids.of_numbers(numbers.copy() if numbers.flags.writeable else numbers)
+    number = pc.match_substring_regex(column, _WHOLE)
+    if not pc.any(number).as_py():
+        _, offset_buffer, data_buffer = column.buffers()
+        offsets = np.frombuffer(offset_buffer, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
+        data = np.frombuffer(data_buffer, dtype=np.uint8)[offsets[0] : offsets[-1]]
+        return Ids._hashed(np.zeros(len(column), dtype=np.int64), np.diff(offsets), data)  # noqa: SLF001  (same module)
+    try:
+        numbers = Ids.of_numbers(column.filter(number).cast(pa.int64()).to_numpy())
+    except pa.ArrowInvalid:  # some do not fit into 64 bits
+        return Ids.of_canonical([label for label in map(person_id, column.to_pylist()) if label is not None])
+    is_number = number.to_numpy(zero_copy_only=False)
+    place = np.where(is_number, np.cumsum(is_number), numbers.keys.size + np.cumsum(~is_number)) - 1
+    texts = column.filter(pc.invert(number))
+    return Ids.joined([numbers, _of_column(texts)]).take(place) if len(texts) else numbers
 
 
 def _hashes(starts: NDArray[np.int64], lengths: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.int64]:

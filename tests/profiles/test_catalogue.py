@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.errors import refused
 
 from hetdp import errors
 from hetdp.profiles import Profiles
@@ -25,6 +26,7 @@ def written(folder, name, text):
         ("items", "\ufeff10\n20\n5"),
         ("items.csv", "title,item\nx,10\ny,20\nz,5\n"),
         ("items.tsv", "item\ttitle\n10\tx\n20\ty\n5\tz\n"),
+        ("films.csv", "title,movieId\nx,10\ny,20\nz,5\n"),
         ("one.csv", "movieId\n10\n20\n5\n"),
     ],
 )
@@ -41,27 +43,36 @@ def test_more_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "parameter"),
     [
-        ("empty.txt", b"\n", "must list at least one item"),
-        ("empty.csv", b"", "must list at least one item"),
-        ("two.csv", b"a,b\nsecret,2\n", "must have a column 'item', or one column only. Got the columns 'a', 'b'"),
-        ("gap.csv", b"item,b\n,2\n", "item ids must not be missing or empty. Got 1"),
-        ("latin.txt", b"secret\xe9\n", "must be a readable catalogue"),
-        ("bad.parquet", b"secret", "must be a readable catalogue"),
-        ("bad.txt.gz", b"secret", "must be a whole gzip file"),
+        ("empty.txt", b"\n", ""),
+        ("empty.csv", b"", ""),
+        ("two.csv", b"a,b\nsecret,2\n", "item"),
+        ("gap.csv", b"item,b\n,2\n", ""),
+        ("latin.txt", b"secret\xe9\n", ""),
+        ("bad.parquet", b"secret", ""),
+        ("bad.txt.gz", b"secret", ""),
     ],
 )
-def test_bad_files(tmp_path, name, content, message):
+def test_bad_files(tmp_path, name, content, parameter):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(errors.DataError, match=message) as caught:
+    with refused(parameter, name, kind=errors.DataError) as found:
         read_catalogue(tmp_path / name)
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(found.error)
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(errors.DataError, match="the catalogue must be a file"):
-        read_catalogue(tmp_path)
+    for path in (tmp_path, tmp_path / "nowhere.csv", tmp_path / "nowhere.txt"):
+        with pytest.raises(errors.DataError):
+            read_catalogue(path)
+
+
+def test_the_list_of_one_person_may_be_rated(tmp_path):
+    path = written(tmp_path, "mine.csv", "movie,stars\nalien,5\ncats,1\n")
+    assert read_catalogue(path, rating="stars", min_rating=4).tolist() == ["alien"]
+    assert read_catalogue(path, min_rating=4).tolist() == ["alien"]
+    with refused("rating", "Columns of mine.csv: movie, stars", kind=errors.DataError):
+        read_catalogue(path, rating="grade", min_rating=4)
 
 
 def test_profiles_keep_their_pairs():
@@ -81,9 +92,9 @@ def test_numbers_and_texts_are_told_to_be_the_same():
 
 def test_items_that_are_not_listed_are_counted_and_not_named():
     profiles = Profiles.from_pairs([1, 1, 2], ["secret", "tea", "dope"], item_ids=["tea", "dope", "secret", "unused"])
-    with pytest.raises(errors.DataError, match=r"items.txt must list every item in the data. Got 2 of 3") as caught:
+    with refused("", "private: 2 of 3", kind=errors.DataError) as found:
         on_catalogue(profiles, np.array(["tea"], dtype=object), "items.txt")
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(found.error)
     assert on_catalogue(profiles, np.array(["tea", "secret", "dope"], dtype=object)).n_items == 3
 
 
