@@ -32,7 +32,7 @@ def test_every_mutant_is_caught_by_the_audit_it_names(mutant):
     assert mutant.is_caught(finding), str(finding)
 
 
-@pytest.mark.sampled(every=4)
+@pytest.mark.exhaustive
 @every_mutant
 def test_the_repaired_twin_is_spared(mutant):
     finding = mutant.examine(12, broken=False)
