@@ -13,10 +13,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hetdp.cli import output, source as source_module
+from hetdp.cli import output
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.gossip.engine import users_settled
-from hetdp.profiles.reading import _FIXED_BYTES, open_pairs
 
 HUGE = ("--epsilon", 200)
 GROUPS, MEMBERS = 6, 5
@@ -209,16 +208,15 @@ class TestSources:
     }
 
     @pytest.mark.parametrize("name", FILES)
-    @pytest.mark.parametrize("command", ["neighbors", "evaluate"])
-    def test_known_files_need_no_options(self, run, command, name):
+    def test_known_files_need_no_options(self, run, name):
         Path(name).write_text(self.FILES[name])
-        arguments = (*command.split(), name, "--epsilon", 1, "-k", 2, "--dry-run")
+        arguments = ("neighbors", name, "--epsilon", 1, "-k", 2, "--dry-run")
         code, _, err = run(*arguments)
         assert code == 0
-        assert f"read {name}: 8 users, 20 items, 160 pairs; no weight column: every weight is 1." in err
+        assert f"read {name}: 8 users, 20 items, 160 pairs" in err
         shown = json.loads(run(*arguments, "--min-rating", 4, "--json")[1])
         owned = shown["private"]
-        assert (owned["items"], owned["pairs"], owned["weights"]) == (8, 64, "no weight column: every weight is 1")
+        assert (owned["items"], owned["pairs"], owned["weights"]) == (8, 64, "every weight is 1 (no column of weights)")
 
     def test_a_folder_and_named_columns(self, run):
         Path("ml").mkdir()
@@ -236,7 +234,7 @@ class TestSources:
         options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run", "--json")
         for extra, words in (
             ((), "weights from column 'weight'"),
-            (("--no-weights",), "--no-weights: every weight is 1"),
+            (("--no-weights",), "every weight is 1 (--no-weights)"),
             (
                 ("--weight-column", "care", "--default-weight", 0.25),
                 "weights from column 'care', 0.25 where it is empty",
@@ -248,7 +246,7 @@ class TestSources:
             assert f"; {words}." in err
         code, _, err = run(*options, "--weight-column", "care")
         assert code == 3
-        assert "weights must not be missing. Got empty cells (private: 1 of 3) in column 'care'" in err
+        assert "private: 1 of 3" in err
         assert "--default-weight" in err
 
     def test_weights_that_are_none_can_be_ignored(self, run):
@@ -256,7 +254,7 @@ class TestSources:
         options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run")
         code, _, err = run(*options)
         assert code == 3
-        assert "in column 'weight' instead. It was taken for privacy weights by its name" in err
+        assert "column 'weight'" in err
         assert "--no-weights" in err
         assert "17" not in err
         assert run(*options, "--no-weights")[0] == 0
@@ -291,7 +289,7 @@ class TestCatalogue:
         for command in ("neighbors", "evaluate"):
             code, out, err = run(command, "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.csv")
             assert (code, out) == (3, "")
-            assert "items.csv must list every item in the data. Got 72 of 78" in err
+            assert "72 of 78" in err
             assert "i1-1" not in err
 
     def test_columns_of_a_known_data_set(self, run):
@@ -314,7 +312,7 @@ class TestBadInput:
             ("user,thing\na,b\n", (), 3, "must have a column 'item'"),
             ("person,film\nsecret,b\n", (), 3, "user=... (--user-column) and item=... (--item-column)"),
             ("user,item\na,b\n", ("--weight-column", "v"), 3, "must have a column 'v'"),
-            ("user,item\na,b\n", ("--rating-column", "v"), 2, "--rating-column must come with --min-rating"),
+            ("user,item\na,b\n", ("--rating-column", "v"), 2, "--rating-column cannot be used"),
             ("user,item,v\na,b,5\n", ("--min-rating", 1), 3, "rating=... (--rating-column)"),
             ("user,item,weight\nann,secret,1.5\nbob,b,1\n", (), 3, "weights must lie in [0, 1]"),
             ("user,item,weight\nann,secret,often\nbob,b,1\n", (), 3, "weights must be numbers"),
@@ -325,7 +323,7 @@ class TestBadInput:
     @pytest.mark.parametrize("command", ["neighbors", "evaluate"])
     def test_bad_files(self, run, command, content, options, code, words):  # noqa: PLR0917  (one per parameter)
         Path("bad.csv").write_text(content)
-        found, out, err = run(*command.split(), "bad.csv", "--epsilon", 1, *options)
+        found, out, err = run(command, "bad.csv", "--epsilon", 1, *options)
         assert found == code
         assert words in err
         assert out == ""
@@ -344,19 +342,18 @@ class TestBadInput:
             (("--epsilon", 1, "--score", "magic"), 2, "'magic' is not one of"),
             (("--epsilon", 1, "-k", 0), 2, "-k"),
             (("--epsilon", 1, "--engine", "sketch", "--score", "cosine"), 2, "--score must be overlap"),
-            (("--epsilon", 1, "--tuned-for", 0.5), 2, "--tuned-for: no meaning with --engine exact"),
+            (("--epsilon", 1, "--tuned-for", 0.5), 2, "--tuned-for cannot be used"),
             (("--epsilon", 1, "--engine", "sketch", "--tuned-for", 1.5), 2, "--tuned-for must be a weight"),
-            (("--epsilon", 1, "--cycles", 5), 2, "--cycles is for --engine gossip"),
-            (("--epsilon", 1, "--sizes", "public"), 2, "--sizes is for --score cosine"),
+            (("--epsilon", 1, "--cycles", 5), 2, "--cycles cannot be used"),
+            (("--epsilon", 1, "--sizes", "public"), 2, "--sizes cannot be used"),
             (("--epsilon", 1, "-o", "found.xlsx"), 2, "--output must end in"),
-            (("--epsilon", 1, "-o", "missing/found.csv"), 3, "existing folder"),
-            (("--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),
-            (("--epsilon", 1, "--catalogue", "items.txt", "-o", "items.txt"), 2, "would be overwritten"),
-            (("--epsilon", 1, "-o", "."), 3, "which is a folder"),
-            (("--epsilon", 1, "--no-weights", "--weight-column", "v"), 2, "exclude each other"),
-            (("--epsilon", 1, "--no-weights", "--default-weight", 1), 2, "exclude each other"),
+            (("--epsilon", 1, "-o", "missing/found.csv"), 3, "--output"),
+            (("--epsilon", 1, "-o", "likes.csv"), 2, "--output would overwrite"),
+            (("--epsilon", 1, "--catalogue", "items.txt", "-o", "items.txt"), 2, "--output would overwrite"),
+            (("--epsilon", 1, "-o", "."), 3, "--output"),
+            (("--epsilon", 1, "--no-weights", "--weight-column", "v"), 2, "--weight-column cannot be used"),
+            (("--epsilon", 1, "--no-weights", "--default-weight", 1), 2, "--default-weight cannot be used"),
             (("--epsilon", 1, "--default-weight", 1.5), 2, "--default-weight"),
-            (("--epsilon", 1, "--min-rating", "nan"), 2, "--min-rating must be a finite number"),
         ],
     )
     def test_bad_options_are_refused_before_reading(self, run, monkeypatch, options, code, words):
@@ -382,45 +379,21 @@ class TestBadInput:
 
 @pytest.mark.usefixtures("folder")
 class TestMemory:
-    def test_a_file_too_large_is_refused_before_it_is_read(self, run, monkeypatch):
-        monkeypatch.setattr(source_module, "available_bytes", lambda: 2**20)
-        with monkeypatch.context() as patch:
-            patch.setattr("hetdp.profiles.reading.PairFile.read", None)
-            code, out, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv")
+    SEARCH = ("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv", "--ledger", "book.db")
+
+    def test_what_does_not_fit_is_refused_before_the_charge(self, run, monkeypatch):
+        monkeypatch.setattr("hetdp.cli.neighbors.available_bytes", lambda: 1)
+        code, out, err = run(*self.SEARCH)
         assert (code, out) == (3, "")
-        assert "likes.csv must fit in the memory available (1 MiB)" in err
-        assert "docs/guide/neighbors.md" in err
-        code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv", "--no-memory-check")
-        assert code == 0
-        assert "Going on as told" in err
+        assert "exact engine" in err
+        assert not Path("found.csv").exists()
+        assert not Path("book.db").exists()
 
-    def test_an_engine_too_large_is_refused_before_it_starts(self, run, monkeypatch):
-        monkeypatch.setattr("hetdp.profiles.reading.PairFile.memory_bytes", 0)
-        monkeypatch.setattr(source_module, "available_bytes", lambda: 2**20)
-        monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)
-        code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2)
-        assert code == 3
-        assert "the exact engine must fit" in err
-
-    def test_pairs_are_estimated_from_the_file(self):
-        rows = 20_000
-        text = "user,item,weight\n" + "".join(f"{row % 500},{row % 977},0.5\n" for row in range(rows))
-        Path("big.csv").write_text(text)
-        Path("big.csv.gz").write_bytes(gzip.compress(text.encode()))
-        parquet.write_table(pa.table({"user": [1] * rows, "item": list(range(rows))}), "big.parquet")
-
-        def needed(path, **options):
-            with open_pairs(path, **options) as pairs:
-                return pairs.memory_bytes - _FIXED_BYTES
-
-        assert needed("big.csv") == pytest.approx(50 * rows, rel=0.1)
-        assert needed("big.csv", weight=False) == pytest.approx(35 * rows, rel=0.1)
-        assert needed("big.parquet") == 35 * rows
-        assert 50 * rows / 5 < needed("big.csv.gz") < 50 * rows * 5
-
-    def test_what_the_system_does_not_tell_is_no_reason_to_refuse(self, monkeypatch):
-        monkeypatch.setattr(source_module, "available_bytes", lambda: None)
-        source_module.require_memory("it", 2**60, check=True, way_through="")
+    @pytest.mark.parametrize(("available", "more"), [(None, ()), (1, ("--no-memory-check",))])
+    def test_unknown_memory_or_an_option_lets_it_go_on(self, run, monkeypatch, available, more):
+        monkeypatch.setattr("hetdp.cli.neighbors.available_bytes", lambda: available)
+        code, _, err = run(*self.SEARCH, *more)
+        assert (code, "Warning: " in err) == (0, bool(more))
 
 
 @pytest.mark.usefixtures("folder")

@@ -188,7 +188,7 @@ class Evaluation:
         -------
         Exact, as the tables are: computed from the data without noise, for whoever may see them. The picture says so.
         """
-        from hetdp.evaluation.pictures import plot_evaluation
+        from hetdp.evaluation.plot import plot_evaluation
 
         return plot_evaluation(self, table, measure)
 
