@@ -45,7 +45,7 @@ WALKS = {
         ("release", *MEAN, "--epsilon", 1, "--ledger", "ids.db", "--id-column", "id"),
         ("release", *MEAN, "--epsilon", 1, "--ledger", "ids.db", "--id-column", "id", "--dry-run", "--json"),
         ("release", *MEAN, "--epsilon", 1, "--dry-run"),
-        ("release", *MEAN, "--epsilon", 1, "--by-dial", "--json"),
+        ("release", *MEAN, "--epsilon", 1, "--by-weight", "--json"),
         ("release", *MEAN, "--within", 5),
         ("release", *PEOPLE, "--epsilon", 1, "-o", "wards.csv", "--plot", "wards.svg"),
         ("release", *PEOPLE, "--epsilon", 1, "--ledger", "people.db", "--json"),
@@ -78,8 +78,8 @@ WALKS = {
             for release in ("sketch", "matrix")
         ),
         ("learn", "likes.csv", "--epsilon", 300, "--threads", 1, "-o", "private.hetdp", "--json"),
-        ("learn", *LIKES, "--dry-run"),
-        ("learn", *LIKES, "--dry-run", "--json"),
+        ("learn", *LIKES, "--dry-run", "-o", "tried.hetdp"),
+        ("learn", *LIKES, "--dry-run", "--json", "-o", "tried.hetdp"),
     ],
     "recommend": [
         ("learn", *LIKES, *GIVEN, "-o", "kept.hetdp"),
@@ -90,7 +90,6 @@ WALKS = {
         EVALUATE,
         (*EVALUATE, "--json"),
         (*EVALUATE, "-o", "found.json", "--plot", "quality.svg"),
-        (*EVALUATE, "--dry-run"),
     ],
     "datasets": [("datasets", "likes.csv"), ("datasets", "likes.csv", "--json"), ("datasets",)],
     "label": [
@@ -146,16 +145,16 @@ WALKS["node restore"] = [
 ]
 SOMEBODY = "ab" * 32
 for more in (
-    [("node", "import", "more.csv"), ("node", "import", "more.csv", "--dry-run")],
+    [("node", "import", "more.csv")],
     [
         ("node", "groups"),
         ("node", "groups", "--whole-list", "--limit", 1),
         ("node", "groups", "--whole-list", "--limit", 1, "--set"),
         ("node", "groups", "--whole-list", "--no-limit"),
     ],
-    [("node", "dials"), ("node", "dials", "i3", 20), ("node", "dials", "i4"), ("node", "dials", "i9", 50, "--dry-run")],
-    [("node", "neighbors"), ("node", "neighbors", "--dry-run")],
-    [("node", "pause"), ("node", "pause", "--dry-run")],
+    [("node", "dials"), ("node", "dials", "i3", 20), ("node", "dials", "i4"), ("node", "dials", "i9", 50)],
+    [("node", "neighbors")],
+    [("node", "pause")],
     [("node", "pause"), ("node", "resume")],
     [("node", "hide", SOMEBODY)],
     [("node", "hide", SOMEBODY), ("node", "unhide", SOMEBODY)],
