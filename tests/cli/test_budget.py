@@ -52,10 +52,10 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
     for words in (
         "who 2 people",
         "limit epsilon = 3 each",
-        "paid at most 3, on average 2.08334",  # up
+        "spent at most 3, on average 2.08334",  # up
         "left at least 0 nothing left 1 person dropped 1 person",
         "hours epsilon = 2 3e-08 0.5 dropping",
-        "paid by dials 0.5 of 2",
+        "spent by weights 0.5 of 2",
         "delta 3e-08 of 1e-06",
     ):
         assert words in spaced
@@ -133,11 +133,11 @@ def test_rows_are_told_from_people_and_limits_from_none(tmp_path, people, run):
     for words in (
         "who 40 rows",
         "limit rho = 0.25 each",
-        "paid by dials 0.2, without a limit",
+        "spent by weights 0.2, without a limit",
     ):
         assert words in spaced
-    assert "paid in epsilon at most 1.0" in spaced
-    assert "but for a chance of 1e-06" in spaced
+    assert "spent in epsilon at most 1.0" in spaced
+    assert "with delta = 1e-06" in spaced
 
 
 def test_the_history_says_what_was_asked(tmp_path, people, run):
