@@ -28,13 +28,6 @@ def entries():
     return [entry for entry in listed.strip().split("\n\n") if entry]
 
 
-def test_every_word_of_the_house_is_in_the_glossary():
-    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("| word |")[2].partition("\n\n")[0]
-    words = [cell for row in table.splitlines()[2:] for cell in row.split("|")[1].split(",")]
-    assert len(words) > 20
-    assert not {re.sub(r" \(.*\)", "", word.strip()) for word in words} - set(terms())
-
-
 def test_symbols_are_explained_and_words_are_in_order():
     symbols = {line for entry in entries() for line in entry.splitlines() if not line.startswith(" ")}
     assert {"epsilon", "rho", "delta", "v", "q", "S_i", "w"} <= symbols
