@@ -232,7 +232,7 @@ def test_levels_from_hardly_any_to_beyond_all_noise_give_answers(engine, epsilon
     assert ((model.significance_ >= 0) & (model.significance_ <= 1)).all()
 
 
-@pytest.mark.parametrize("user", [[0], True, None, 1.5, "x"])
+@pytest.mark.parametrize("user", [[0], True, None, 3.0, "01"])
 def test_who_is_not_there_is_not_shown(user):
     model = fitted(Profiles.from_pairs([0, 1, 2], ["a", "a", "a"]))
     with refused("user", "3 users"):
