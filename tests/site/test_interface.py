@@ -56,7 +56,7 @@ def test_modules_that_are_public_are_found_in_the_package():
 @every_module
 def test_only_what_is_public_is_listed(module):
     assert {*dir(module)} == names(module.__name__)
-    with pytest.raises(AttributeError, match="attribute '?nothing"):
+    with pytest.raises(AttributeError, match=r"attribute '?nothing"):
         _ = module.nothing
 
 
