@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.support.errors import complaints
 
 from hetdp.accounting import Ledger
 from hetdp.cli.output import rounded
@@ -120,9 +121,7 @@ def test_a_new_ledger_may_limit_what_weights_lose(tmp_path, people, run):
 @pytest.mark.parametrize("option", [["--new-people"], ["--weights-limit", "1"]])
 def test_options_of_a_ledger_need_one(people, run, option):
     code, _, err = run("release", people(["ann"]), *RELEASE, "--epsilon", "1", *option)
-    assert code == 2
-    assert option[0] in err
-    assert "--ledger" in err
+    assert (code, complaints(err)) == (2, [option[0]])
 
 
 def test_rows_are_told_from_people_and_limits_from_none(tmp_path, people, run):
@@ -152,7 +151,7 @@ def test_the_history_says_what_was_asked(tmp_path, people, run):
         ("mean of hours by dial", 4.0),
     ]
     code, _, err = run("release", table, *RELEASE, *options[:-2])
-    assert (code, "--id-column" in err) == (3, True)
+    assert (code, complaints(err)) == (3, ["--id-column"])
 
 
 def test_what_weight_1_has_paid_counts_releases_of_rows_too(people, tmp_path, run):
