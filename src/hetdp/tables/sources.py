@@ -71,8 +71,7 @@ def scrubbed(engine: str, step: str, hint: str = "") -> Iterator[None]:
     ...     float("a secret")
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.DataError: pandas must be able to add up (got ValueError); its message is left out, because
-    it may quote a cell.
+    hetdp.core.errors.DataError: pandas could not add up (ValueError). Its message may quote a cell and is not shown.
     """
     telltale = logging.getLogger(_TELLTALE)
     silent, telltale.disabled = telltale.disabled, True
@@ -83,10 +82,8 @@ def scrubbed(engine: str, step: str, hint: str = "") -> Iterator[None]:
     except BaseException as error:  # noqa: BLE001  (each engine has its own, panics included; any may quote a cell)
         if type(error) is RuntimeError and "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None  # what DuckDB makes of Ctrl-C
-        got = f"{engine} must be able to {step}. Got {type(error).__name__} instead"
-        raise DataError(
-            f"{got}. {hint}" if hint else f"{got}; its message is left out, because it may quote a cell."
-        ) from None
+        reason = hint or "Its message may quote a cell and is not shown."
+        raise DataError(f"{engine} could not {step} ({type(error).__name__})", hint=reason) from None
     finally:
         telltale.disabled = silent
 
