@@ -9,7 +9,7 @@ from hetdp.cli.output import ENDINGS
 from hetdp.experiments import running
 from hetdp.node.protocol import messages, network
 from hetdp.node.storage import database
-from hetdp.profiles.formats import COMPRESSIONS, FORMATS, PLAIN_ENDINGS
+from hetdp.profiles.formats import COMPRESSIONS, ENDINGS as ENDINGS_READ
 from hetdp.recommender import file as model_file
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_every_version_of_a_format_is_as_the_page_says():
 
 def test_every_ending_is_on_the_page():
     pairs = FORMATS_PAGE.partition("### Pairs of users and items")[2].partition("###")[0]
-    for ending in (*FORMATS, *COMPRESSIONS, *(ending for ending in PLAIN_ENDINGS if ending)):
+    for ending in (*ENDINGS_READ, *COMPRESSIONS):
         assert ending in pairs, ending
     assert f"| `neighbors -o` | {', '.join(ENDINGS)} |" in FORMATS_PAGE
     assert label_views.SCHEMA in FORMATS_PAGE

@@ -162,7 +162,7 @@ def test_what_is_no_number_is_refused_by_its_type(engine, engine_table):
 
 
 def test_a_missing_column_is_named(engine, engine_table):
-    with refused(problem="must have a column 'dial'", kind=DataError):
+    with refused(problem="must name a column of table (got 'dial')", kind=DataError):
         open_source(engine_table(engine, VISITS), columns=["dial"]).__enter__()
 
 
@@ -348,3 +348,14 @@ def test_the_command_line_loads_no_engine():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_a_file_with_semicolons_has_decimal_commas(tmp_path):
+    (tmp_path / "hours.csv").write_text("person;hours\nann;3,5\nbob;4.25\ncleo;none\n")
+    with open_source(tmp_path / "hours.csv", numbers=["hours"]) as source:
+        found = source.collect(source.frame.select("person", hours=source.numeric("hours")))
+    assert sorted(found.to_pylist(), key=lambda row: row["person"]) == [
+        {"person": "ann", "hours": 3.5},
+        {"person": "bob", "hours": 4.25},
+        {"person": "cleo", "hours": None},
+    ]
