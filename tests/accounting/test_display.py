@@ -46,7 +46,7 @@ def test_an_answer_is_drawn_with_its_interval_and_its_promise(answer):
     said = " ".join(chart.title["subtitle"])
     assert "95 % interval" in said
     assert "against anyone who sees this release" in said
-    assert "dials pay 2" in said
+    assert "weights lose 2" in said
 
 
 def test_a_picture_of_an_answer_holds_nothing_that_is_not_public(answer):
@@ -70,7 +70,7 @@ def test_what_is_simulated_says_so_and_promises_nothing():
 def test_a_card_of_an_answer_says_what_it_is_how_sure_and_what_it_means(answer):
     html = answer._repr_html_()
     assert "95 % interval" in html
-    assert "as dials leave it" in html
+    assert "raw value" in html
     assert "Of 100 people like you, a curious reader would be right about 74 instead of 50." in html
     assert f"{answer.guarantee.text}" in html.replace("&#x27;", "'")
 
@@ -123,9 +123,11 @@ def test_answers_by_dial_are_drawn_level_by_level():
     answers = hetdp.release_by_dial(MEAN, VALUES, epsilon=20.0)
     rows = values(answers.plot())
     names = list(dict.fromkeys(row["name"] for row in rows))
-    assert set(names) == {*("dials above 0, up to 0.5", "dials above 0.5, up to 0.75", "dials above 0.75, up to 1")}
+    assert set(names) == {
+        *("weights above 0, up to 0.5", "weights above 0.5, up to 0.75", "weights above 0.75, up to 1")
+    }
     assert all(row["value"] is None for row in rows), "it is not about the level alone"
-    assert "dials pay 80" in " ".join(answers.plot().title["subtitle"])
+    assert "weights lose 80" in " ".join(answers.plot().title["subtitle"])
 
 
 def test_a_promise_of_lists_shows_what_all_of_them_tell():
@@ -220,7 +222,7 @@ def test_charges_are_drawn_one_after_the_other_up_to_the_limit_and_no_account_is
     for amount, what in ((0.5, "hours"), (1.0, "<b>people")):
         ledger.charge_people([(["ann", "bo"], [0.7310585, 1.0])], amount=amount, description=what, new_people=True)
     chart = ledger.plot()
-    assert chart.title["text"] == "What a dial of 1 has lost: epsilon = 1.5 of 3"
+    assert chart.title["text"] == "What weight 1 has lost: epsilon = 1.5 of 3"
     drawn = [(row["name"], row["begin"], row["end"]) for row in values(chart) if "name" in row]
     assert drawn == [("1. hours", 0.0, 0.5), ("2. <b>people", 0.5, 1.5)]
     assert [row["limit"] for row in values(chart) if "limit" in row] == [3.0]
@@ -282,7 +284,7 @@ def test_charges_of_another_unit_are_drawn_as_what_they_cost_and_delta_is_said()
     assert [(row["begin"], row["end"], row["level"]) for row in rows] == [
         *((0.0, 8.0, "epsilon = 4"), (8.0, 8.5, "rho = 0.5"))
     ]
-    assert ledger.plot().title["text"] == f"What a dial of 1 has lost: rho = {ledger.spent_by_weight_1:g} of 20"
+    assert ledger.plot().title["text"] == f"What weight 1 has lost: rho = {ledger.spent_by_weight_1:g} of 20"
     assert "delta = 0.000001" in " ".join(ledger.plot().title["subtitle"])
 
 

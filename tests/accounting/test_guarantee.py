@@ -60,7 +60,7 @@ def test_a_promise_in_rho_says_what_it_implies_for_a_weight_of_1():
     assert "At a weight of 1 that implies ordinary differential privacy with epsilon = 1 and delta = 0.000001." in (
         promise.text
     )
-    assert promise.short.startswith("rho = 0.02 (epsilon = 1 and delta = 0.000001) for a person with a dial of 1, ")
+    assert promise.short.startswith("rho = 0.02 (epsilon = 1 and delta = 0.000001) for a person of weight 1, ")
     assert "implies" not in Guarantee("rho", 0.02).text
 
 
@@ -152,19 +152,19 @@ def test_delta_is_said_and_adds_up():
 @pytest.mark.parametrize(
     ("promise", "short"),
     [
-        (Guarantee("epsilon", 1 / 3), "epsilon = 0.333334 for a dial of 1, in proportion for others, against anyone"),
-        (Guarantee("epsilon", 1.0), "; dials pay 1"),
-        (Guarantee("epsilon", 1.0, weights_amount=2.0), "; dials pay 2 with the denominator"),
-        (Guarantee("rho", 0.5), "rho = 0.5 for a dial of 1, times the square of the dial for others, against anyone"),
+        (Guarantee("epsilon", 1 / 3), "epsilon = 0.333334 for weight 1, in proportion for others, against anyone"),
+        (Guarantee("epsilon", 1.0), "; weights lose 1"),
+        (Guarantee("epsilon", 1.0, weights_amount=2.0), "; weights lose 2 with the denominator"),
+        (Guarantee("rho", 0.5), "rho = 0.5 for weight 1, times the square of the weight for others, against anyone"),
         (
             Guarantee("epsilon", 1.0, protected="person", delta=1e-9),
-            "1 and delta = 0.000000001 for a person with a dial",
+            "1 and delta = 0.000000001 for a person of weight 1",
         ),
         (
             Guarantee("epsilon", 1.0, protects="weights"),
-            "for each dial, against anyone who sees this release; values pay",
+            "for each weight, against anyone who sees this release; values lose",
         ),
-        (Guarantee("epsilon", 1.0, factor="(v_i + v_j)"), "epsilon = 1 times the sum of the dials of two items"),
+        (Guarantee("epsilon", 1.0, factor="(v_i + v_j)"), "epsilon = 1 times the sum of the weights of two items"),
         (Guarantee("epsilon", 1.0, simulated=True), "simulated: nothing is promised"),
         (
             Guarantee.of_lists(
@@ -176,10 +176,10 @@ def test_delta_is_said_and_adds_up():
             Guarantee.of_lists(
                 Recipients(Fraction(1), Fraction(0), 3, together=True), adjacent="an item", adversary="all"
             ),
-            "epsilon = 3 for a dial of 1, in proportion for others, against all",
+            "epsilon = 3 for weight 1, in proportion for others, against all",
         ),
     ],
 )
-def test_the_short_form_has_level_adversary_and_what_dials_pay(promise, short):
+def test_the_short_form_has_level_adversary_and_what_weights_loss(promise, short):
     assert short in promise.short
     assert len(promise.short) < 160

@@ -30,8 +30,6 @@ PROMISES = {
     "matrix": Guarantee("rho", 0.02, at_weight_one=(1.0, 1e-6), delta=5e-7, protected="person"),
     "weights": Guarantee("epsilon", 0.5, protects="weights"),
     "swapped": Guarantee("epsilon", 0.5, factor="(v_i + v_j)"),
-    "observed": Guarantee("epsilon", 0.5, delta=1.0, names_given_away=True),
-    "observed matrix": Guarantee("rho", 0.02, delta=1.0, at_weight_one=(1.0, 1.0), names_given_away=True),
     "lists": LISTS,
     "simulated": Guarantee("epsilon", 1.0, simulated=True),
 }
@@ -45,9 +43,9 @@ KEYS = [
     "protects",
     "trust",
     "adversary",
-    "at_dial_1",
-    "at_other_dials",
-    "dials_pay",
+    "at_weight_1",
+    "at_other_weights",
+    "weights_loss",
     "colluders",
     "composition",
     "mechanism",
@@ -80,7 +78,7 @@ def test_delta_comes_on_top_and_odds_stop_at_certainty():
 
 
 def test_people_are_whole_from_ten_on_and_tenths_below_rounded_up():
-    label = PROMISES["epsilon"].label(dials=[1])
+    label = PROMISES["epsilon"].label(weights=[1])
     assert [(odds.before, odds.items, odds.people) for odds in label.odds] == [
         (1, 1, "2.7"),
         (10, 1, "24"),
@@ -91,7 +89,7 @@ def test_people_are_whole_from_ten_on_and_tenths_below_rounded_up():
 
 def test_levels_follow_dials_groups_and_units():
     assert PROMISES["epsilon"].label().level(0.5, 10) == (5.0, 0.0)
-    assert PROMISES["swapped"].label().level(0.5) == (0.75, 0.0)  # the other item may have a dial of 1
+    assert PROMISES["swapped"].label().level(0.5) == (0.75, 0.0)  # the other item may have weight 1
     assert PROMISES["weights"].label().level(0.1) == (0.5, 0.0)
     assert PROMISES["matrix"].label().level() == (1.0, 1e-6)
     epsilon, delta = PROMISES["rho"].label().level(0.5, 2)  # two items at half a dial: the distance of one at 1
@@ -165,12 +163,12 @@ def test_the_keys_of_the_registry_form_are_pinned():
     assert list(record) == KEYS
     assert (record["schema"], record["schema_version"]) == ("hetdp privacy label", 1)
     assert set(record["protects"]) == {"unit", "what", "question", "adjacency"}
-    assert set(record["at_dial_1"]) == {"epsilon", "delta", "rho"}
-    assert set(record["odds"][0]) == {"dial", "items", "before", "after"}
+    assert set(record["at_weight_1"]) == {"epsilon", "delta", "rho"}
+    assert set(record["odds"][0]) == {"weight", "items", "before", "after"}
     assert "date" in PROMISES["epsilon"].label(date="2026").to_dict()
     ledger = hetdp.Ledger.of_people(limit=1)
     assert set(PROMISES["epsilon"].label(ledger=ledger).to_dict()["composition"]) == {
-        *("rule", "unit", "spent_at_dial_1", "delta_spent_at_dial_1", "left_at_dial_1", "adversary")
+        *("rule", "unit", "spent_at_weight_1", "delta_spent_at_weight_1", "left_at_weight_1", "adversary")
     }
 
 
@@ -178,7 +176,7 @@ def test_a_simulation_promises_nothing():
     label = PROMISES["simulated"].label()
     assert "Nothing is promised" in label.text
     assert label.odds == ()
-    assert label.to_dict()["at_dial_1"] == {"epsilon": None, "delta": None, "rho": None}
+    assert label.to_dict()["at_weight_1"] == {"epsilon": None, "delta": None, "rho": None}
     for form in (label.text, label.to_html()):
         assert "epsilon" not in form
         assert "instead of" not in form
@@ -190,25 +188,17 @@ def test_who_puts_lists_together_is_sure():
     assert PROMISES["epsilon"].label().colluders is None
 
 
-@pytest.mark.parametrize("dials", [[], [0.0], [1.5], [math.nan]])
-def test_bad_dials_are_refused(dials):
-    with refused("dials", "at least one number"):
-        PROMISES["epsilon"].label(dials=dials)
-
-
-@pytest.mark.parametrize("name", ["observed", "observed matrix"])
-def test_names_that_are_given_away_are_so_whatever_the_dial(name):
-    label = PROMISES[name].label()
-    assert {odds.people for odds in label.odds} == {"100"}
-    assert "A name that nobody else has" in label.text
-    assert "A name that nobody else has" not in LISTS.label().text
+@pytest.mark.parametrize("weights", [[], [0.0], [1.5], [math.nan]])
+def test_bad_weights_are_refused(weights):
+    with refused("weights", "at least one number"):
+        PROMISES["epsilon"].label(weights=weights)
 
 
 def test_a_label_of_dials_says_so():
     label = PROMISES["weights"].label()
-    assert label.to_dict()["protects"]["adjacency"] == "changing the dial of one item"
-    assert "any dial" in label.text
-    assert "A dial of 0" not in label.text
+    assert label.to_dict()["protects"]["adjacency"] == "changing the privacy weight of one item"
+    assert "any weight" in label.text
+    assert "weight of 0" not in label.text
 
 
 @pytest.mark.parametrize("name", PROMISES)
@@ -228,7 +218,7 @@ def test_ledgers_say_what_is_spent_and_left_at_a_dial_of_1():
     people = hetdp.Ledger.of_people(limit=3)
     people.charge_people([(["ann", "bob"], [0.5, 0.1])], amount=2, description="x")
     assert "Left: epsilon = 1." in people.label().text
-    assert "So far, at a dial of 1: epsilon = 2. Whoever has read all of it" in people.label().text
+    assert "So far, at weight 1: epsilon = 2. Someone who has read all of it" in people.label().text
     items = hetdp.Ledger(limits=[5.0, 7.0], unit="rho")
     items.charge([0.01, 0.0], unit="epsilon", amount=1.0)
     items.charge([0.01, 0.0], unit="rho", amount=0.25)
@@ -327,13 +317,9 @@ def test_the_label_of_a_ledger_counts_every_kind_of_charge():
     people.charge_people([(["ann"], [1.0])], amount=0.5)
     people.view(["ann"]).charge([5.0], amount=5)
     assert (people.label().spending.spent, people.label().spending.left) == (5.5, 4.5)
-    given_away = hetdp.Ledger.of_profiles()
-    observed = hetdp.PrivateNeighbors(2, catalogue="observed").promise(9)
-    given_away.charge_profiles(observed)
-    assert {odds.after for odds in given_away.label().odds} == {100}
 
 
 def test_public_sizes_are_no_secret_of_a_dial():
     swapped = hetdp.PrivateNeighbors(2, score="cosine", sizes="public").promise(9).label().text
-    assert "A dial of 0 keeps" not in swapped
+    assert "Weight 0 keeps" not in swapped
     assert "How many items there are is public" in swapped

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.support.errors import complaints
 
 from hetdp.accounting import Ledger
 from hetdp.cli.output import rounded
@@ -51,10 +52,10 @@ def test_a_ledger_of_people_is_shown_with_its_totals_and_limits(tmp_path, run):
     for words in (
         "who 2 people",
         "limit epsilon = 3 each",
-        "paid at most 3, on average 2.08334",  # up
+        "spent at most 3, on average 2.08334",  # up
         "left at least 0 nothing left 1 person dropped 1 person",
         "hours epsilon = 2 3e-08 0.5 dropping",
-        "paid by dials 0.5 of 2",
+        "spent by weights 0.5 of 2",
         "delta 3e-08 of 1e-06",
     ):
         assert words in spaced
@@ -120,9 +121,7 @@ def test_a_new_ledger_may_limit_what_weights_lose(tmp_path, people, run):
 @pytest.mark.parametrize("option", [["--new-people"], ["--weights-limit", "1"]])
 def test_options_of_a_ledger_need_one(people, run, option):
     code, _, err = run("release", people(["ann"]), *RELEASE, "--epsilon", "1", *option)
-    assert code == 2
-    assert option[0] in err
-    assert "--ledger" in err
+    assert (code, complaints(err)) == (2, [option[0]])
 
 
 def test_rows_are_told_from_people_and_limits_from_none(tmp_path, people, run):
@@ -134,11 +133,11 @@ def test_rows_are_told_from_people_and_limits_from_none(tmp_path, people, run):
     for words in (
         "who 40 rows",
         "limit rho = 0.25 each",
-        "paid by dials 0.2, without a limit",
+        "spent by weights 0.2, without a limit",
     ):
         assert words in spaced
-    assert "paid in epsilon at most 1.0" in spaced
-    assert "but for a chance of 1e-06" in spaced
+    assert "spent in epsilon at most 1.0" in spaced
+    assert "with delta = 1e-06" in spaced
 
 
 def test_the_history_says_what_was_asked(tmp_path, people, run):
@@ -152,7 +151,7 @@ def test_the_history_says_what_was_asked(tmp_path, people, run):
         ("mean of hours by dial", 4.0),
     ]
     code, _, err = run("release", table, *RELEASE, *options[:-2])
-    assert (code, "--id-column" in err) == (3, True)
+    assert (code, complaints(err)) == (3, ["--id-column"])
 
 
 def test_what_weight_1_has_paid_counts_releases_of_rows_too(people, tmp_path, run):

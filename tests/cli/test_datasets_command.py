@@ -4,8 +4,9 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from tests.support.errors import complaints
 
-from hetdp import datasets, errors
+from hetdp import datasets
 from hetdp.cli.main import cli
 from hetdp.profiles import Profiles
 
@@ -50,12 +51,6 @@ def test_one_set_is_described_and_exported(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["survey.csv"]
 
 
-def test_a_dry_run_writes_nothing(tmp_path):
-    result = run("survey_like", "-o", tmp_path / "survey.csv", "--dry-run")
-    assert "would write the pairs" in result.stderr
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_file_is_described_and_converted(tmp_path):
     ratings = tmp_path / "ratings.dat"
     ratings.write_text("1::10::5::9\n1::20::2::9\n2::10::4::9\n")
@@ -87,7 +82,7 @@ def test_weights_are_named_and_can_be_ignored(tmp_path):
     path.write_text("user,item,weight\n1,tea,17\n2,tea,1\n")
     assert (
         json.loads(run(path, "--no-weights", "--json").stdout)["private"]["weights"]
-        == "--no-weights: every weight is 1"
+        == "every weight is 1 (--no-weights)"
     )
     path.write_text("user,item,weight\n1,tea,0.5\n2,tea,1\n")
     result = run(path, "--json")
@@ -95,23 +90,35 @@ def test_weights_are_named_and_can_be_ignored(tmp_path):
     assert "weights from column 'weight'" in result.stderr
 
 
-def test_mistakes_are_told_apart(tmp_path):
-    assert "--output must come with the NAME of a data set" in run("-o", tmp_path / "x.csv", code=2).output
-    assert "--min-rating must come with the NAME" in run("--min-rating", 0, code=2).output
-    assert "survey_like is built in" in run("survey_like", "--min-rating", 3, code=2).output
-    ratings = tmp_path / "r.csv"
-    ratings.write_text("user,item\n1,2\n")
-    assert "would be overwritten" in run(ratings, "-o", ratings, code=2).output
-    assert "--seed must come with a built-in set" in run(ratings, "--seed", 0, code=2).output
-    assert "--no-weights must come with a file" in run("survey_like", "--no-weights", code=2).output
-    for name in ("survey_like", ratings):
-        assert "--output must end in .parquet" in run(name, "-o", tmp_path / "x.xlsx", code=2).output
-    for arguments, message in (
-        (["servey_like"], "NAME must be survey_like, digg_like, delicious_like, or a file. Got 'servey_like'"),
-        (["survey_like", "-o", tmp_path / "no" / "x.csv"], "--output must be in an existing folder"),
-        (["survey_like", "-o", tmp_path], "which is a folder, instead"),
-        ([ratings, "--min-rating", 3], "must have a column 'rating'"),
-    ):
-        result = CliRunner().invoke(cli, ["datasets", *map(str, arguments)])
-        assert isinstance(result.exception, errors.DataError)
-        assert message in str(result.exception)
+@pytest.fixture
+def ratings(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "r.csv").write_text("user,item\n1,2\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "about"),
+    [
+        (("-o", "x.csv", "--min-rating", 0), 2, ["--min-rating", "--output"]),
+        (("survey_like", "--min-rating", 3, "--no-weights"), 2, ["--no-weights", "--min-rating"]),
+        (("r.csv", "-o", "r.csv"), 2, ["--output"]),
+        (("r.csv", "--seed", 0), 2, ["--seed"]),
+        (("survey_like", "-o", "x.xlsx"), 2, ["--output"]),
+        (("r.csv", "-o", "x.xlsx"), 2, ["--output"]),
+        (("survey_like", "-o", "no/x.csv"), 3, ["--output"]),
+        (("survey_like", "-o", "."), 3, ["--output"]),
+    ],
+)
+@pytest.mark.usefixtures("ratings")
+def test_mistakes_are_told_by_option(run, arguments, code, about):
+    found, _, err = run("datasets", *arguments)
+    assert (found, complaints(err)) == (code, about)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "about"), [(("servey_like",), "servey_like"), (("r.csv", "--min-rating", 3), "rating")]
+)
+@pytest.mark.usefixtures("ratings")
+def test_what_there_is_not_is_named(run, arguments, about):
+    found, _, err = run("datasets", *arguments)
+    assert (found, about in err) == (3, True)

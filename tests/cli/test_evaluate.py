@@ -125,7 +125,7 @@ def test_drawn_weights_take_the_place_of_those_in_the_file(run):
     assert recalls(run("evaluate", "plays.csv", *options)[1]) == recalls(run("evaluate", "likes.csv", *options)[1])
     code, _, err = run("evaluate", "plays.csv", *options, "--weight-column", "weight")
     assert code == 2
-    assert "leave out --weight-column" in err
+    assert "--weight-column cannot be used" in err
 
 
 def test_the_table_can_be_written(run):
@@ -218,17 +218,17 @@ def test_cosine_leaves_sketches_out(run):
         (("--slices", "0,1,0"), "n must be a whole number of at least 1"),
         (("--share", "1"), "share must be above 0 and below 1"),
         (("--what", "neighbors", "--engine", "model"), "--engine model finds no neighbours"),
-        (("--combine", "product", "--engine", "exact"), "--combine is for --engine gossip"),
-        (("--combine", "product", "--what", "items"), "--combine is for neighbours"),
+        (("--combine", "product", "--engine", "exact"), "--combine cannot be used"),
+        (("--combine", "product", "--what", "items"), "--combine cannot be used"),
         (("--runs", "1"), "--runs"),
         (("--epsilon", "1", "--epsilon", "0"), "--epsilon must be"),
         (("--engine", "magic"), "not one of"),
         (("--engine", "sketch", "--score", "cosine"), "--score must be overlap with --engine sketch"),
-        (("--engine", "exact", "--engine", "sketch", "--cycles", "3"), "--cycles is for --engine gossip"),
-        (("--sizes", "public"), "--sizes is for --score cosine"),
-        (("--per", "user"), "--per is for --westin and --slices"),
-        (("--output", "table.xlsx"), "--output must end in .csv, .json"),
-        (("--output", "likes.csv"), "would be overwritten"),
+        (("--engine", "exact", "--engine", "sketch", "--cycles", "3"), "--cycles cannot be used"),
+        (("--sizes", "public"), "--sizes cannot be used"),
+        (("--per", "user"), "--per cannot be used"),
+        (("--output", "table.xlsx"), "--output must end in"),
+        (("--output", "likes.csv"), "--output would overwrite"),
     ],
 )
 def test_bad_options(run, monkeypatch, options, words):
@@ -250,4 +250,4 @@ def test_nothing_hidden(run):
     Path("small.csv").write_text("user,item\na,1\nb,1\nc,3\n")
     code, out, err = run("evaluate", "small.csv", "-k", 1)
     assert (code, out) == (3, "")
-    assert "must be at least one item to look for, in every run. Got none in run 1 of 5" in err
+    assert "run 1 of 5" in err

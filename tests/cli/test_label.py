@@ -48,25 +48,25 @@ def test_json_of_every_command_has_a_label(run, command, unit, epsilon):
     Path("out.json").write_text(out)
     found = record(run, "out.json")
     assert found["protects"]["unit"] == unit
-    assert found["at_dial_1"]["epsilon"] == epsilon
+    assert found["at_weight_1"]["epsilon"] == epsilon
 
 
 def test_a_parquet_file_has_a_label(run):
     assert run("neighbors", "likes.csv", "--epsilon", 2, "-k", 2, "-o", "lists.parquet", "-q")[0] == 0
-    assert record(run, "lists.parquet")["at_dial_1"]["epsilon"] == 2.0
+    assert record(run, "lists.parquet")["at_weight_1"]["epsilon"] == 2.0
 
 
 def test_a_model_has_a_label(run):
     crowd = Profiles.from_pairs(["ann", "bob"], ["tea", "jazz"])
     PrivateRecommender(epsilon=1, catalogue="given").fit(crowd).save("m.hetdp")
     found = record(run, "m.hetdp")
-    assert (found["trust"], found["at_dial_1"]["epsilon"]) == ("local", 1.0)
+    assert (found["trust"], found["at_weight_1"]["epsilon"]) == ("local", 1.0)
 
 
 def test_a_ledger_has_a_label_and_tells_what_is_left_of_others(run):
     with Ledger.of_profiles("ledger.db", limit=3) as ledger:
         ledger.charge_profiles(Guarantee("epsilon", 1.0, adjacent="adding or removing an item of a user"))
-    assert record(run, "ledger.db")["composition"]["left_at_dial_1"] == 2.0
+    assert record(run, "ledger.db")["composition"]["left_at_weight_1"] == 2.0
     Path("out.json").write_text(run("release", *MEAN, "--epsilon", 0.5, "--json", "-q")[1])
     out = run("label", "out.json", "--ledger", "ledger.db")[1]
     assert "Left: epsilon = 2." in out
@@ -95,7 +95,7 @@ def test_a_node_has_a_label_that_its_items_leave_alone(run, tmp_path):
         labels.append(run("label", name)[1])
     assert labels[0] == labels[1]
     found = record(run, "two")
-    assert (found["trust"], found["composition"]["spent_at_dial_1"]) == ("local", 0.6)
+    assert (found["trust"], found["composition"]["spent_at_weight_1"]) == ("local", 0.6)
 
 
 def test_formats_follow_the_file_and_options_the_card(run):
@@ -103,8 +103,8 @@ def test_formats_follow_the_file_and_options_the_card(run):
     for name, begins in {"l.txt": "Privacy label: Ages", "l.html": "<!DOCTYPE", "l.json": "{"}.items():
         assert run("label", "out.json", "-o", name, "--title", "Ages")[0] == 0
         assert Path(name).read_text().startswith(begins)
-    out = run("label", "out.json", "--dial", 0.3, "--items", 4)[1]
-    assert "dial 0.3" in out
+    out = run("label", "out.json", "--weight", 0.3, "--items", 4)[1]
+    assert "weight 0.3" in out
     assert "4 items at once" in out
     assert json.loads(run("label", "out.json", "--json")[1])["schema"] == "hetdp privacy label"
 
@@ -116,7 +116,7 @@ def test_formats_follow_the_file_and_options_the_card(run):
         (("ages.csv",), 3, "SOURCE must carry a guarantee"),
         (("empty.json",), 3, "SOURCE must carry a guarantee"),
         (("wrong.json",), 3, "a guarantee must be facts"),
-        (("good.json", "--dial", 2), 2, "--dial must be at least one number"),
+        (("good.json", "--weight", 2), 2, "--weight must be at least one number"),
         (("good.json", "-o", "label.pdf"), 2, "--output must end in"),
         (("good.json", "-o", "good.json"), 2, "would overwrite"),
     ],

@@ -71,15 +71,15 @@ class TestLearn:
         assert {row["because"] for row in json.loads(out)["first_rows"]} == {"item 00"}
         code, _, err = run(*home, "--rating-column", "nowhere", "--min-rating", 4)
         assert code == 3
-        assert "--rating-column" in err
+        assert "nowhere" in err
 
     def test_without_a_ledger_it_says_that_nobody_counts(self, run):
         for command in (
             ("learn", "likes.csv", "-o", "m.hetdp"),
             ("neighbors", "likes.csv", "-k", 3, "-o", "n.parquet"),
         ):
-            assert "nobody keeps count" in " ".join(run(*command, "--epsilon", 5)[2].split())
-            assert "nobody keeps count" not in run(*command, "--epsilon", 5, "--ledger", "l.db", "--limit", 50)[2]
+            assert "Without --ledger" in " ".join(run(*command, "--epsilon", 5)[2].split())
+            assert "Without --ledger" not in run(*command, "--epsilon", 5, "--ledger", "l.db", "--limit", 50)[2]
 
     def test_profiles_of_several_people_and_plain_lines(self, run):
         assert run("learn", "likes.csv", "--epsilon", 5, "-o", "m.hetdp", "-q")[0] == 0
@@ -105,7 +105,7 @@ class TestLearn:
 
     def test_a_dry_run_spends_and_writes_nothing(self, run, folder):
         before = names_in(folder)
-        code, out, _ = run("learn", "likes.csv", "--epsilon", 1, "--dry-run", "--json")
+        code, out, _ = run("learn", "likes.csv", "--epsilon", 1, "-o", "m.hetdp", "--dry-run", "--json")
         assert code == 0
         assert "delta" in json.loads(out)
         assert names_in(folder) == before
@@ -117,9 +117,9 @@ class TestLearn:
             (("learn", "likes.csv", "--epsilon", 0, "-o", "m"), 2, "--epsilon must be a number above 0"),
             (("learn", "likes.csv", "--epsilon", 1, "--delta", 2, "-o", "m"), 2, "--delta must be below 1"),
             (("learn", "likes.csv", "--epsilon", 1, "--unit", "user", "-o", "m"), 2, "--unit must be 'item'"),
-            (("learn", "likes.csv", "--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),
-            (("learn", "nothing.csv", "--epsilon", 1, "-o", "m"), 3, "must exist"),
-            (("learn", "--epsilon", 1, "-o", "m"), 2, "Missing argument"),
+            (("learn", "likes.csv", "--epsilon", 1, "-o", "likes.csv"), 2, "--output would overwrite"),
+            (("learn", "nothing.csv", "--epsilon", 1, "-o", "m"), 3, "nothing.csv"),
+            (("learn", "--epsilon", 1, "-o", "m"), 2, "DATA is required"),
             (("recommend", "m.hetdp"), 2, "LIST"),
             (("recommend", "items.txt", "me.csv"), 3, "no model of hetdp"),
             (("recommend", "none", "me.csv"), 3, "File not found: none"),

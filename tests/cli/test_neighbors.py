@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.support.errors import complaints
 
-from hetdp.cli import output, source as source_module
+from hetdp.cli import output
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.gossip.engine import users_settled
 
@@ -167,12 +168,10 @@ class TestNeighbors:
         assert "--cycles 3" in run("neighbors", "many.csv", *options, "--cycles", 2)[2]
         assert "rule of thumb" not in run("neighbors", "many.csv", *options, "--cycles", 3)[2]
 
-    def test_duplicates_are_counted_in_a_remark(self, run):
+    def test_a_repeated_pair_counts_once(self, run):
         Path("twice.csv").write_text("user,item\na,x\na,x\nb,x\nc,y\n")
-        code, _, err = run("neighbors", "twice.csv", "--epsilon", 1, "-k", 1)
-        assert code == 0
-        assert "Private: twice.csv repeats 1 of its pairs" in err
-        assert "Warning" not in err
+        code, out, _ = run("neighbors", "twice.csv", "--epsilon", 1, "-k", 1, "--json")
+        assert (code, json.loads(out)["private"]["pairs"]) == (0, 3)
 
     def test_squared_cosine_warns(self, run):
         code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 1, "--score", "squared-cosine")
@@ -208,34 +207,32 @@ class TestSources:
     }
 
     @pytest.mark.parametrize("name", FILES)
-    @pytest.mark.parametrize("command", ["neighbors", "evaluate"])
-    def test_known_files_need_no_options(self, run, command, name):
+    def test_known_files_need_no_options(self, run, name):
         Path(name).write_text(self.FILES[name])
-        arguments = (*command.split(), name, "--epsilon", 1, "-k", 2, "--dry-run")
+        arguments = ("neighbors", name, "--epsilon", 1, "-k", 2, "--dry-run")
         code, _, err = run(*arguments)
         assert code == 0
-        assert f"read {name}: 8 users, 20 items, 160 pairs; no weight column: every weight is 1." in err
+        assert f"read {name}: 8 users, 20 items, 160 pairs" in err
         shown = json.loads(run(*arguments, "--min-rating", 4, "--json")[1])
         owned = shown["private"]
-        assert (owned["items"], owned["pairs"], owned["weights"]) == (8, 64, "no weight column: every weight is 1")
+        assert (owned["items"], owned["pairs"], owned["weights"]) == (8, 64, "every weight is 1 (no column of weights)")
 
     def test_a_folder_and_named_columns(self, run):
         Path("ml").mkdir()
         Path("ml/u.data").write_text(self.FILES["u.data"])
         assert "read u.data: 8 users" in run("neighbors", "ml", "--epsilon", 1, "-k", 2, "--dry-run")[2]
-        Path("x.csv").write_text(self.LENS.replace("movieId", "film"))
+        Path("x.csv").write_text(self.LENS.replace("movieId", "thing"))
         options = ("neighbors", "x.csv", "--epsilon", 1, "-k", 2, "--dry-run")
         code, _, err = run(*options)
-        assert code == 3
-        assert "--item-column" in err
-        assert run(*options, "--user-column", "userId", "--item-column", "film")[0] == 0
+        assert (code, complaints(err)) == (3, ["--item-column"])
+        assert run(*options, "--item-column", "thing")[0] == 0
 
     def test_which_weights_were_used_is_said(self, run):
         Path("w.csv").write_text("user,item,weight,care\na,x,1,0.5\nb,x,1,\nc,y,0.5,1\n")
         options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run", "--json")
         for extra, words in (
             ((), "weights from column 'weight'"),
-            (("--no-weights",), "--no-weights: every weight is 1"),
+            (("--no-weights",), "every weight is 1 (--no-weights)"),
             (
                 ("--weight-column", "care", "--default-weight", 0.25),
                 "weights from column 'care', 0.25 where it is empty",
@@ -245,20 +242,14 @@ class TestSources:
             assert code == 0
             assert json.loads(out)["private"]["weights"] == words
             assert f"; {words}." in err
-        code, _, err = run(*options, "--weight-column", "care")
-        assert code == 3
-        assert "weights must not be missing. Got empty cells (private: 1 of 3) in column 'care'" in err
-        assert "--default-weight" in err
 
-    def test_weights_that_are_none_can_be_ignored(self, run):
-        Path("w.csv").write_text("user,item,weight\na,x,17\nb,x,1\nc,y,2\n")
+    @pytest.mark.parametrize("cell", ["17", "often", ""])
+    def test_no_cell_of_weights_is_refused_or_told(self, run, cell):
+        Path("w.csv").write_text(f"user,item,weight\na,x,{cell}\nb,x,1\nc,y,0.5\n")
         options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run")
-        code, _, err = run(*options)
-        assert code == 3
-        assert "in column 'weight' instead. It was taken for privacy weights by its name" in err
-        assert "--no-weights" in err
-        assert "17" not in err
-        assert run(*options, "--no-weights")[0] == 0
+        code, out, err = run(*options)
+        assert code == 0
+        assert not cell or cell not in out + err
 
     def test_what_a_neighbour_needs_names_its_epsilon(self, run):
         options = ("likes.csv", "-k", 2, "--dry-run", "--epsilon")
@@ -290,7 +281,7 @@ class TestCatalogue:
         for command in ("neighbors", "evaluate"):
             code, out, err = run(command, "likes.csv", "--epsilon", 1, "-k", 2, "--catalogue", "items.csv")
             assert (code, out) == (3, "")
-            assert "items.csv must list every item in the data. Got 72 of 78" in err
+            assert "72 of 78" in err
             assert "i1-1" not in err
 
     def test_columns_of_a_known_data_set(self, run):
@@ -300,7 +291,7 @@ class TestCatalogue:
         assert "3 users, 3 items, 3 pairs" in run(*options, "--catalogue", "movies.csv")[2]
         code, _, err = run(*options, "--catalogue", "nothing.csv")
         assert code == 3
-        assert "the catalogue must be a file" in err
+        assert "nothing.csv" in err
 
 
 @pytest.mark.usefixtures("folder")
@@ -308,23 +299,21 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("content", "options", "code", "words"),
         [
-            ("", (), 3, "at least one pair"),
-            ("user,item\n", (), 3, "at least one pair"),
-            ("user,thing\na,b\n", (), 3, "must have a column 'item'"),
-            ("person,film\nsecret,b\n", (), 3, "user=... (--user-column) and item=... (--item-column)"),
-            ("user,item\na,b\n", ("--weight-column", "v"), 3, "must have a column 'v'"),
-            ("user,item\na,b\n", ("--rating-column", "v"), 2, "--rating-column must come with --min-rating"),
-            ("user,item,v\na,b,5\n", ("--min-rating", 1), 3, "rating=... (--rating-column)"),
-            ("user,item,weight\nann,secret,1.5\nbob,b,1\n", (), 3, "weights must lie in [0, 1]"),
-            ("user,item,weight\nann,secret,often\nbob,b,1\n", (), 3, "weights must be numbers"),
-            ("user,item\nann,secret\nbob\n", (), 3, "must be a readable .csv file"),
-            ("user,item\nann,secret\nbob,b\n", ("-k", 2), 2, "--neighbors must be below the number of users (2)"),
+            ("", (), 3, "bad.csv"),
+            ("user,item\n", (), 3, "bad.csv"),
+            ("user,thing\na,b\n", (), 3, "--item-column"),
+            ("one,other\nsecret,b\n", (), 3, "--user-column"),
+            ("user,item\na,b\n", ("--weight-column", "v"), 3, "--weight-column"),
+            ("user,item\na,b\n", ("--rating-column", "v"), 2, "--rating-column"),
+            ("user,item,v\na,b,5\n", ("--min-rating", 1), 3, "--rating-column"),
+            ("user,item\nann,secret\nbob\n", (), 3, "bad.csv"),
+            ("user,item\nann,secret\nbob,b\n", ("-k", 2), 2, "--neighbors"),
         ],
     )
     @pytest.mark.parametrize("command", ["neighbors", "evaluate"])
     def test_bad_files(self, run, command, content, options, code, words):  # noqa: PLR0917  (one per parameter)
         Path("bad.csv").write_text(content)
-        found, out, err = run(*command.split(), "bad.csv", "--epsilon", 1, *options)
+        found, out, err = run(command, "bad.csv", "--epsilon", 1, *options)
         assert found == code
         assert words in err
         assert out == ""
@@ -343,19 +332,18 @@ class TestBadInput:
             (("--epsilon", 1, "--score", "magic"), 2, "'magic' is not one of"),
             (("--epsilon", 1, "-k", 0), 2, "-k"),
             (("--epsilon", 1, "--engine", "sketch", "--score", "cosine"), 2, "--score must be overlap"),
-            (("--epsilon", 1, "--tuned-for", 0.5), 2, "--tuned-for: no meaning with --engine exact"),
+            (("--epsilon", 1, "--tuned-for", 0.5), 2, "--tuned-for cannot be used"),
             (("--epsilon", 1, "--engine", "sketch", "--tuned-for", 1.5), 2, "--tuned-for must be a weight"),
-            (("--epsilon", 1, "--cycles", 5), 2, "--cycles is for --engine gossip"),
-            (("--epsilon", 1, "--sizes", "public"), 2, "--sizes is for --score cosine"),
+            (("--epsilon", 1, "--cycles", 5), 2, "--cycles cannot be used"),
+            (("--epsilon", 1, "--sizes", "public"), 2, "--sizes cannot be used"),
             (("--epsilon", 1, "-o", "found.xlsx"), 2, "--output must end in"),
-            (("--epsilon", 1, "-o", "missing/found.csv"), 3, "existing folder"),
-            (("--epsilon", 1, "-o", "likes.csv"), 2, "would be overwritten"),
-            (("--epsilon", 1, "--catalogue", "items.txt", "-o", "items.txt"), 2, "would be overwritten"),
-            (("--epsilon", 1, "-o", "."), 3, "which is a folder"),
-            (("--epsilon", 1, "--no-weights", "--weight-column", "v"), 2, "exclude each other"),
-            (("--epsilon", 1, "--no-weights", "--default-weight", 1), 2, "exclude each other"),
+            (("--epsilon", 1, "-o", "missing/found.csv"), 3, "--output"),
+            (("--epsilon", 1, "-o", "likes.csv"), 2, "--output would overwrite"),
+            (("--epsilon", 1, "--catalogue", "items.txt", "-o", "items.txt"), 2, "--output would overwrite"),
+            (("--epsilon", 1, "-o", "."), 3, "--output"),
+            (("--epsilon", 1, "--no-weights", "--weight-column", "v"), 2, "--weight-column cannot be used"),
+            (("--epsilon", 1, "--no-weights", "--default-weight", 1), 2, "--default-weight cannot be used"),
             (("--epsilon", 1, "--default-weight", 1.5), 2, "--default-weight"),
-            (("--epsilon", 1, "--min-rating", "nan"), 2, "--min-rating must be a finite number"),
         ],
     )
     def test_bad_options_are_refused_before_reading(self, run, monkeypatch, options, code, words):
@@ -365,7 +353,7 @@ class TestBadInput:
         assert words in err
         assert out == ""
 
-    @pytest.mark.parametrize(("name", "words"), [("nothing.csv", "must exist"), (".", "must hold one of ratings.dat")])
+    @pytest.mark.parametrize(("name", "words"), [("nothing.csv", "nothing.csv"), (".", "ratings.dat")])
     def test_files_that_cannot_be_read(self, run, name, words):
         code, _, err = run("neighbors", name, "--epsilon", 1)
         assert code == 3
@@ -375,23 +363,27 @@ class TestBadInput:
         Path("bad.parquet").write_text("secret")
         code, _, err = run("neighbors", "bad.parquet", "--epsilon", 1)
         assert code == 3
-        assert "bad.parquet cannot be read as parquet" in err
-        assert "secret" not in err
+        assert "bad.parquet" in err
         assert "Traceback" not in err
 
 
 @pytest.mark.usefixtures("folder")
 class TestMemory:
-    def test_an_engine_too_large_is_refused_before_it_starts(self, run, monkeypatch):
-        monkeypatch.setattr(source_module, "available_bytes", lambda: 2**20)
-        monkeypatch.setattr("hetdp.neighbors.estimator.PrivateNeighbors.fit", None)
-        code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 2)
-        assert code == 3
-        assert "1 MiB" in err
+    SEARCH = ("neighbors", "likes.csv", "--epsilon", 1, "-k", 2, "-o", "found.csv", "--ledger", "book.db")
 
-    def test_what_the_system_does_not_tell_is_no_reason_to_refuse(self, monkeypatch):
-        monkeypatch.setattr(source_module, "available_bytes", lambda: None)
-        source_module.require_memory("it", 2**60, check=True, way_through="")
+    def test_what_does_not_fit_is_refused_before_the_charge(self, run, monkeypatch):
+        monkeypatch.setattr("hetdp.cli.neighbors.available_bytes", lambda: 1)
+        code, out, err = run(*self.SEARCH)
+        assert (code, out) == (3, "")
+        assert "exact engine" in err
+        assert not Path("found.csv").exists()
+        assert not Path("book.db").exists()
+
+    @pytest.mark.parametrize(("available", "more"), [(None, ()), (1, ("--no-memory-check",))])
+    def test_unknown_memory_or_an_option_lets_it_go_on(self, run, monkeypatch, available, more):
+        monkeypatch.setattr("hetdp.cli.neighbors.available_bytes", lambda: available)
+        code, _, err = run(*self.SEARCH, *more)
+        assert (code, "Warning: " in err) == (0, bool(more))
 
 
 @pytest.mark.usefixtures("folder")

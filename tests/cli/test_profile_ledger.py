@@ -58,7 +58,7 @@ def test_a_dry_run_says_what_would_be_left_and_spends_nothing(run):
         assert (told["total"], told["left"], told["would"]) == (1.0, left, would)
     out = " ".join(run(*SEARCH, *BOOK, "--dry-run")[1].split())
     assert "would be refused (exit code 4), epsilon = 1; 0.5 of 1.5 left at weight 1" in out
-    out = " ".join(run(*LEARN, *BOOK, "--dry-run")[1].split())
+    out = " ".join(run(*LEARN, "-o", "m.hetdp", *BOOK, "--dry-run")[1].split())
     assert "would be refused (exit code 4)" in out
     with Ledger.open("book.db") as ledger:
         assert ledger.total == 1.0
@@ -74,7 +74,7 @@ def test_colluders_multiply_lists_and_are_fixed_when_the_ledger_is_made(run):
     assert charged(run, *LEARN, "-o", "model.hetdp", *BOOK)["charge"] == 1.0  # all see the same
     for option, other in (("--colluders", 2), ("--limit", 8), ("--delta-limit", 1e-5)):
         code, _, err = run(*SEARCH, *BOOK, option, other)
-        assert (code, f"{option} must" in err) == (2, True)
+        assert (code, option in err) == (2, True)
     assert charged(run, *SEARCH, *BOOK, "--colluders", 3, "--limit", 9)["total"] == 7.0
 
 
@@ -88,7 +88,7 @@ def test_deltas_have_a_limit_of_their_own(run):
 def test_a_ledger_of_another_kind_is_refused(run):
     Ledger.of_people("people.db", limit=3).close()
     code, _, err = run(*SEARCH, "--ledger", "people.db")
-    assert (code, "must be a ledger of profiles. Got people.db, which is one of people" in err) == (3, True)
+    assert (code, "--ledger must be a ledger of profiles" in err) == (3, True)
     assert run(*LEARN, "--release", "matrix", "-o", "model.hetdp", "--ledger", "rho.db")[0] == 0
     with Ledger.open("rho.db") as ledger:
         assert (ledger.unit, ledger.limit) == ("rho", 0.25)
@@ -99,7 +99,7 @@ def test_a_ledger_of_another_kind_is_refused(run):
 
 def test_options_without_a_ledger_and_a_ledger_at_home_are_refused(run):
     code, _, err = run(*SEARCH, "--colluders", 2)
-    assert (code, "--colluders must not be given without --ledger" in err) == (2, True)
+    assert (code, "--colluders cannot be used without --ledger" in err) == (2, True)
     assert run(*LEARN, "-o", "model.hetdp")[0] == 0
     Path("me.csv").write_text("item\n1\n5\n")
     code, _, err = run("recommend", "model.hetdp", "me.csv", *BOOK)

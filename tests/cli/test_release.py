@@ -152,7 +152,7 @@ def test_a_threshold_drops_who_is_stricter(run):
         (("--query", "histogram", "--column", "ward"), ["--lower", "--upper"]),
         (("--query", "mean", "--mechanism", "threshold", *HOURS), ["--threshold"]),
         (("--query", "mean", "--threshold", 0.5, *HOURS), ["--threshold"]),
-        (("--query", "mean", "--mechanism", "threshold", "--threshold", 0, *HOURS), ["--threshold"]),
+        (("--query", "mean", "--mechanism", "threshold", "--threshold", 2, *HOURS), ["--threshold"]),
         (("--query", "mean", "--mechanism", "exponential", *HOURS), ["--mechanism"]),
         (("--query", "median", "--mechanism", "stretching", *HOURS), ["--mechanism"]),
         (("--query", "median", "--denominator", 1, *HOURS), ["--denominator"]),

@@ -149,7 +149,7 @@ COMMANDS = {
     "neighbors": ("PrivateNeighbors.kneighbors",),
     "node": ("node, publication",),
     "release": ("hetdp.release", "hetdp.release_table"),
-    **dict.fromkeys(("audit", "budget", "compare", "completion", "datasets", "demo", "evaluate", "label"), ()),
+    **dict.fromkeys(("audit", "budget", "compare", "datasets", "demo", "evaluate", "label"), ()),
     **dict.fromkeys(("network", "recommend", "reproduce", "warm-up"), ()),
 }
 #: Where the bound is attained, and which item shows it: listed in docs/guide/auditing.md.

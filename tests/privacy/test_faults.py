@@ -93,15 +93,25 @@ def test_a_whole_person_moves_a_matrix_by_no_more_than_noise_is_for(clip, beyond
         assert moved_by(rule, [1.0] * size, pairs=False) > 0.999 * rule.count_spread**2
 
 
-@pytest.mark.parametrize("n_items", [31, 1_000, 1_951_706])
-def test_a_factor_of_a_matrix_is_never_above_what_it_may_be(n_items):
-    """A factor is 2**46 min(1, R/|y|), or its square, rounded down; without a margin it is first wrong at 1,951,706."""
-    codes = np.full(n_items, WEIGHT_STEPS, dtype=np.uint8)
-    coded = CodedProfiles(np.array([0, n_items]), np.arange(n_items, dtype=np.int32), codes, n_items)
-    (root,) = MatrixRule("item", 30).pair_factors(coded, None).tolist()
-    (whole,) = MatrixRule("user", 30).pair_factors(coded, None).tolist()
-    assert root**2 * n_items <= 30 * 2**92 < (root + 10) ** 2 * n_items
-    assert whole * n_items <= 30 * 2**46 < (whole + 10) * n_items
+def test_a_factor_of_a_matrix_is_never_above_what_it_may_be():
+    """A factor is 2**46 min(1, R/|y|), or its square, rounded down.
+
+    Without a margin the root is first wrong at |y|**2 = 1,951,706 steps of 1/255**2, and with 161 items of weight 1.
+    """
+    people = [[255] * 30 + [30, 6, 4, 2], *([255] * size for size in range(31, 1_600))]
+    assert sum(code**2 for code in people[0]) == 1_951_706
+    sizes = [len(codes) for codes in people]
+    items = np.concatenate([np.arange(size) for size in sizes]).astype(np.int32)
+    coded = CodedProfiles(
+        np.cumsum([0, *sizes]), items, np.concatenate(people).astype(np.uint8), n_items=max(sizes)
+    )  # fmt: skip
+    roots = MatrixRule("item", 30).pair_factors(coded, None).tolist()
+    wholes = MatrixRule("user", 30).pair_factors(coded, None).tolist()
+    limit = 30 * 255**2
+    for codes, root, whole in zip(people, roots, wholes, strict=True):
+        squares = sum(code**2 for code in codes)
+        assert root**2 * squares <= limit * 2**92 < (root + 10) ** 2 * squares
+        assert whole * squares <= limit * 2**46 < (whole + 10) * squares
 
 
 @pytest.mark.parametrize("n_items", [1, 8, 9, 20, 300])

@@ -171,7 +171,6 @@ WALKS["node export"] += [("node", "export", *NODE, "--csv", "-o", "me.csv")]
 UNTOUCHED = {
     "audit": "audits invented profiles",
     "compare": "simulates invented crowds",
-    "completion": "prints a script",
     "demo": "invents people",
     "network add-peer": "changes a public file",
     "network create": "makes a public file",

@@ -10,7 +10,7 @@ from scipy import sparse
 from tests.support.crowds import tastes
 from tests.support.errors import refused
 
-from hetdp import Ledger, PrivateRecommender, Profiles, ndcg, split
+from hetdp import Ledger, PrivateRecommender, Profiles, judge, split
 from hetdp.core.errors import BudgetExhausted, HetdpWarning, InvalidInput
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is optional")
@@ -119,7 +119,7 @@ class TestPipelines:
 
 class TestTheScore:
     def test_it_is_the_ndcg_of_what_was_hidden(self):
-        """The same as `hetdp.ndcg` finds by the frames of `recommend`, over those who can hide something."""
+        """The same as `hetdp.judge` finds by the frames of `recommend`, over those who can hide something."""
         model = PrivateRecommender(epsilon=2, catalogue="given", random_state=1).fit(CROWD[:200])
         alone = Profiles.from_pairs(["alone"], [NAMES[0]], item_ids=NAMES)
         users, items, _ = (np.concatenate(pair) for pair in zip(CROWD[200:].to_pairs(), alone.to_pairs(), strict=True))
@@ -130,7 +130,7 @@ class TestTheScore:
             def recommend(self, *, n):
                 return model.recommend(n, profiles=known)
 
-        assert model.score(visitors) == pytest.approx(ndcg(AtHome(), visitors, hidden), rel=1e-12)
+        assert model.score(visitors) == pytest.approx(judge(AtHome(), visitors, hidden).ndcg, rel=1e-12)
         assert 0.1 < model.score(visitors) < 1
 
     def test_it_rises_with_epsilon(self):

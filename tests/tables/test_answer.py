@@ -59,7 +59,7 @@ def test_a_card_has_a_row_for_each_group_and_aggregate_escaped(answer):
     assert "<b>icu" not in html
     assert "&lt;b&gt;icu" in html
     assert "4 groups" in html
-    assert "as dials leave it" in html
+    assert "raw value" in html
     assert "95 % interval" in html
     assert "curious reader" in html
 
@@ -67,7 +67,7 @@ def test_a_card_has_a_row_for_each_group_and_aggregate_escaped(answer):
 def test_what_cannot_be_estimated_is_shown_as_dials_leave_it_and_says_why():
     counts = hetdp.release_table(PEOPLE, {"people": hetdp.tables.count()}, by=BY, weights="privacy", epsilon=5.0)
     chart = counts.plot()
-    assert "Grey: as dials leave it; there is no estimate." in " ".join(chart.title["subtitle"])
+    assert "Grey: raw values, without an estimate." in " ".join(chart.title["subtitle"])
     assert {row["value"] for row in values(chart)} == {row.value for row in counts.rows}
     assert "No estimate: " in counts._repr_html_()
 

@@ -167,9 +167,9 @@ def release_card(answer: "Release") -> Card:
     else:
         row = one_row(answer)
         within = f"{row['from']} to {row['to']} ({confidence_words(answer.confidence)})" if row["from"] else ""
-        lead = (row["shown"], within) if row["shown"] else (row["as_left"], "as dials leave it")
+        lead = (row["shown"], within) if row["shown"] else (row["as_left"], "raw value")
         if row["shown"]:
-            facts["as dials leave it"] = row["as_left"]
+            facts["raw value"] = row["as_left"]
     if answer.reason is not None:
         facts["no estimate" if answer.estimate is None else "no interval"] = answer.reason
     if answer.scale is not None:
@@ -182,7 +182,7 @@ def _vector_table(answer: "Release") -> CardTable:
     rows = vector_rows(answer)
     if answer.estimate is None:
         noisy = [(row["name"], row["as_left"]) for row in rows]
-        return CardTable(("", "as dials leave it"), noisy, numbers=(1,), most=_MOST, rest=" in .value")
+        return CardTable(("", "raw value"), noisy, numbers=(1,), most=_MOST, rest=" in .value")
     header = ("", "estimate", "from", "to", confidence_words(answer.confidence))
     shown = [(row["name"], *cells) for row, cells in zip(rows, interval_cells(rows), strict=True)]
     return CardTable(header, shown, numbers=(1, 2, 3), most=_MOST, rest=" in .estimate, .low and .high")
@@ -224,14 +224,14 @@ def _ledger_facts(ledger: "Ledger") -> Iterator[tuple[str, str | Glyph]]:
     spending, limit = Spending.of(ledger), ledger.limit
     boundless = limit is None or math.isinf(limit)
     if math.isinf(spending.spent):
-        yield "spent at a dial of 1", "not known: a charge did not say its level"
+        yield "spent at weight 1", "not known: a charge did not say its level"
     else:
         words = f"{spending.unit} = {in_digits(spending.spent)}" + ("" if boundless else f" of {limit:g}")
-        yield "spent at a dial of 1", words
+        yield "spent at weight 1", words
         if limit is not None and not boundless:
             yield "", bar(spending.spent / limit if limit else 1.0, words)
     accounts: Mapping[str, tuple[float, float | None]] = {
-        "spent by dials": (ledger.weights_spent, ledger.weights_limit),
+        "spent by weights": (ledger.weights_spent, ledger.weights_limit),
         "delta": (ledger.delta_spent, ledger.delta_limit),
     }
     for name, (spent, most) in accounts.items():
@@ -267,10 +267,10 @@ def _about(asked: str, column: str) -> str:
 
 
 def _one_number(answer: "Release", about: str) -> list[Specification]:
-    """Return the layers of an estimate in its interval above the answer as dials leave it; of that alone if need be."""
+    """Return the layers of an estimate in its interval above the raw value; of that alone if need be."""
     row = one_row(answer)
     main = "value" if row["estimate"] is None else "estimate"
-    row |= {"below": f"as dials leave it: {row['as_left']}"} if main == "estimate" else {"words": row["as_left"]}
+    row |= {"below": f"raw value: {row['as_left']}"} if main == "estimate" else {"words": row["as_left"]}
     told = tooltip(_told(row))
     ends = [end for end in (row["low"], row["high"], row["estimate"], row["value"]) if end is not None]
     # Where there is one number only, as wide as its noise, or as a tenth of it.
@@ -296,7 +296,7 @@ def _bars(answer: "Release", column: str) -> Specification:
     """Return bars with their intervals: beside each other over numbers, below each other by name."""
     rows, query = vector_rows(answer), histogram_of(answer)
     told = tooltip({"name": "bin", **_told(rows[0])})
-    field, words = ("value", "as dials leave it") if answer.estimate is None else ("estimate", "estimate")
+    field, words = ("value", "raw value") if answer.estimate is None else ("estimate", "estimate")
     from_zero = {"zero": True, "padding": 0, "nice": True}  # no interval ends at the very edge
     bar = {"type": "bar", "color": BLUE, "opacity": 0.55, "stroke": PAPER, "strokeWidth": 1}
     reach = {"type": "rule", "color": INK, "strokeWidth": 1.6}
@@ -335,14 +335,14 @@ def _bars(answer: "Release", column: str) -> Specification:
 
 def _told(row: Mapping[str, Any]) -> dict[str, str]:
     """Return what a tooltip tells of a row, by field."""
-    return {**({"words": "estimate"} if row["shown"] else {}), "as_left": "as dials leave it"}
+    return {**({"words": "estimate"} if row["shown"] else {}), "as_left": "raw value"}
 
 
 def plot_by_dial(answers: "ByDial", column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
     """Return the drawing of an answer for each level of dials, one below the other; of a histogram, of each bin."""
     rows = []
     for answer, low, high in zip(answers.answers, answers.levels[:-1], answers.levels[1:], strict=True):
-        level, vector = f"dials above {low:g}, up to {high:g}", isinstance(answer.value, np.ndarray)
+        level, vector = f"weights above {low:g}, up to {high:g}", isinstance(answer.value, np.ndarray)
         rows += [
             {**row, "name": f"{level}: {row['name']}" if vector else level}
             for row in (vector_rows(answer) if vector else [one_row(answer)])
@@ -359,7 +359,7 @@ def plot_by_dial(answers: "ByDial", column: str = "") -> Any:  # noqa: ANN401  (
 
 
 def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
-    """Return the drawing of what a dial of 1 has lost, charge by charge, beside its limit. Public."""
+    """Return the drawing of what weight 1 has lost, charge by charge, beside its limit. Public."""
     history, unit = ledger.history, ledger.unit
     limit = ledger.limit if ledger.limit is not None and math.isfinite(ledger.limit) else None
     steps = [steps_of(entry.amount, entry.unit, wanted=unit) for entry in history if entry.amount is not None]
@@ -384,7 +384,7 @@ def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)
     earlier = f"The last {len(rows)} of {len(history):,} charges. " if len(rows) < len(history) else ""
     delta = f" Besides, delta = {in_digits(ledger.delta_spent)}." if ledger.delta_spent else ""
     title = titled(
-        f"What a dial of 1 has lost: {total}{'' if limit is None else f' of {in_digits(limit)}'}",
+        f"What weight 1 has lost: {total}{'' if limit is None else f' of {in_digits(limit)}'}",
         f"{earlier}Against {ledger.adversary}.{delta}",
     )
     scale = {"domain": [0, 1.04 * max(ends[-1], limit or 0.0)], "padding": 0}

@@ -24,10 +24,6 @@ _RECIPIENT = "anyone who sees this release, whatever else they know, all other i
 _ONE_OF_EACH = "one recipient of each of these lists, who sees all other releases, whatever else they know"
 _REPLACED = "replacing one item by any other value of its range"
 _WEIGHTS_PAY = "the weights pay, the values do not: the release is a function of the weights and public numbers only."
-_GIVEN_AWAY = (
-    "Names are not protected: every item that somebody counts is named, and if nobody else counts it, that gives away "
-    "that somebody has it, whatever its weight (delta = 1)."
-)
 #: Six digits are enough to read, but never fewer than are promised.
 _SIX_DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 _OF_FLOATS = Fraction(1, 10**12)
@@ -65,7 +61,7 @@ class Recipients:
     others: tuple[tuple[Fraction, int], ...] = ()
 
     def against(self, colluders: int) -> Fraction:
-        """Return the level against so many `colluders`: recipients who share what they have."""
+        """Return the level against some `colluders`: recipients who share what they have."""
         besides = sum((each * min(colluders, most) for each, most in self.others), Fraction(0))
         return self.shared + self.each * (self.most if self.together else min(colluders, self.most)) + besides
 
@@ -112,12 +108,10 @@ class Guarantee:
         How it adds up over the recipients of lists; None where all see the same.
     delta
         For outputs that depend on what data there are at all, such as keys chosen from them: item i is promised the
-        level except with `delta * v_i`. 1 where names are given away, and then whatever the weight.
+        level except with `delta * v_i`.
     trust
-        "holder" where whoever holds the data is trusted, "local" where noise is added before anything leaves its
+        "holder" where a curator who holds the data is trusted, "local" where noise is added before anything leaves its
         owner.
-    names_given_away
-        Whether every item that somebody counts is named: where nobody else counts it, that gives it away for certain.
     protected
         What has a weight: "item", "row" or "person".
     at_weight_one
@@ -153,7 +147,6 @@ class Guarantee:
     recipients: Recipients | None = field(default=None, repr=False, kw_only=True)
     delta: float = field(default=0.0, repr=False, kw_only=True)
     trust: str = field(default="holder", repr=False, kw_only=True)
-    names_given_away: bool = field(default=False, repr=False, kw_only=True)
     protected: str = field(default="item", repr=False, kw_only=True)
     at_weight_one: tuple[float, float] | None = field(default=None, repr=False, kw_only=True)
     weights_amount: float | None = field(default=None, repr=False, kw_only=True)
@@ -201,8 +194,7 @@ class Guarantee:
         """The promise in plain words. Public."""
         if self.simulated:
             return "Simulated: the noise was made from a seed and can be recomputed by anyone, so nothing is promised."
-        given_away = [_GIVEN_AWAY] if self.names_given_away else []
-        return " ".join([*self._sentences(), *given_away, *self.remarks])
+        return " ".join([*self._sentences(), *self.remarks])
 
     def _sentences(self) -> list[str]:
         shown = in_digits(self.amount)
@@ -219,8 +211,7 @@ class Guarantee:
                 f"output by a factor of at most exp({shown} * {self.factor}){self._slack}, where {own}."
             )
         else:
-            slack = self.delta and not self.names_given_away
-            chance = f" except with a chance of {in_digits(self.delta)} * v_i," if slack else ""
+            chance = f" except with a chance of {in_digits(self.delta)} * v_i," if self.delta else ""
             promise = (
                 f"heterogeneous zero-concentrated differential privacy with {level}: {self.adjacent} costs "
                 f"at most rho_i = {shown} * v_i**2,{chance} where {own}."
@@ -254,12 +245,12 @@ class Guarantee:
 
     @property
     def short(self) -> str:
-        """The promise in a line or two: the level, against whom, and what dials pay; `text` has it all. Public.
+        """The promise in a line or two: the level, against whom, and what weights lose; `text` has it all. Public.
 
         Examples
         --------
         >>> print(Guarantee("epsilon", 1.0, weights_amount=2.0).short)
-        epsilon = 1 for a dial of 1, in proportion for others, against anyone who sees this release; dials pay 2 with
+        epsilon = 1 for weight 1, in proportion for others, against anyone who sees this release; weights lose 2 with
         the denominator
         """
         if self.simulated:
@@ -267,24 +258,23 @@ class Guarantee:
         level = f"{self.unit} = {in_digits(self.amount)}"
         against = f"against {self.adversary.partition(',')[0]}"
         if self.protects == "weights":
-            return f"{level} for each dial, {against}; values pay nothing"
+            return f"{level} for each weight, {against}; values lose nothing"
         slack = f" and delta = {in_digits(self.delta)}" if self.delta else ""
         if self.at_weight_one is not None:
             slack = f" ({self._ordinary})"
-        whose = "a dial of 1" if self.protected == "item" else f"a {self.protected} with a dial of 1"
-        others = "in proportion for others" if self.unit == "epsilon" else "times the square of the dial for others"
+        whose = "weight 1" if self.protected == "item" else f"a {self.protected} of weight 1"
+        others = "in proportion for others" if self.unit == "epsilon" else "times the square of the weight for others"
         promised = f"{level}{slack} for {whose}, {others}"
         if self.factor != "v_i":
-            promised = f"{level} times the sum of the dials of two items that are swapped"
-        given_away = "; names of items are given away" if self.names_given_away else ""
-        return f"{promised}, {against}{self._also}{given_away}"
+            promised = f"{level} times the sum of the weights of two items that are swapped"
+        return f"{promised}, {against}{self._also}"
 
     @property
     def _also(self) -> str:
-        """What dials pay, or all lists tell together."""
+        """What weights lose, or all lists tell together."""
         if self.recipients is None:
             paid = self.amount if self.weights_amount is None else self.weights_amount
-            return f"; dials pay {in_digits(paid)}{'' if self.weights_amount is None else ' with the denominator'}"
+            return f"; weights lose {in_digits(paid)}{'' if self.weights_amount is None else ' with the denominator'}"
         if self.recipients.together:
             return ""
         return f"; {self._all_lists}: {in_digits(self.total)}"
@@ -297,7 +287,7 @@ class Guarantee:
 
     @property
     def _slack(self) -> str:
-        if not self.delta or self.names_given_away:  # which has a sentence of its own: no weight helps
+        if not self.delta:
             return ""
         return f", and by {in_digits(self.delta)} * {self.factor} at most on top"
 
@@ -310,7 +300,7 @@ class Guarantee:
         return guarantee_card(self).html()
 
     def against(self, colluders: int) -> float:
-        """Return the amount against so many recipients who share what they have.
+        """Return the amount against some recipients who share what they have.
 
         Losses against different recipients add up; what all see alike counts once.
 
@@ -392,7 +382,7 @@ class Guarantee:
         Parameters
         ----------
         **options
-            `title`, `dials`, `items`, `ledger` and `date`: see `hetdp.accounting.label.LabelOptions`.
+            `title`, `weights`, `items`, `ledger` and `date`: see `hetdp.accounting.label.LabelOptions`.
 
         Examples
         --------
@@ -456,7 +446,7 @@ class Guarantee:
         return replace(self, weights=None)
 
     def with_lists(self, each: Fraction, most: int) -> "Guarantee":
-        """Return the promise with more lists given out, one to each of so many recipients.
+        """Return the promise with more lists given out, one to each recipient.
 
         Examples
         --------
@@ -471,7 +461,7 @@ class Guarantee:
         return replace(self, recipients=recipients, amount=_shown_up(recipients.against(1)))
 
     def level(self, colluders: int = 1) -> Fraction:
-        """Return what `against` shows for so many `colluders`, exactly: what a ledger counts."""
+        """Return what `against` shows for some `colluders`, exactly: what a ledger counts."""
         if self.recipients is None:
             return _read_as_shown(self.amount)
         return self.recipients.against(whole("colluders", colluders, minimum=1))
@@ -508,7 +498,6 @@ class Guarantee:
             shown = _shown_up(sum((_read_as_shown(part.amount) for part in parts), Fraction(0)))
             amount = max(shown, functools.reduce(lambda total, part: float(add_up(total, part.amount)), parts, 0.0))
         delta = functools.reduce(lambda sum_, part: float(add_up(sum_, part.delta)), parts, 0.0)
-        given_away = any(part.names_given_away for part in parts)
         return Guarantee(
             self.unit,
             amount,
@@ -518,8 +507,7 @@ class Guarantee:
             self._composed_weights(amount, parts),
             factor=self.factor,
             recipients=recipients,
-            delta=1.0 if given_away else delta,
-            names_given_away=given_away,
+            delta=delta,
             trust="local" if all(part.trust == "local" for part in parts) else "holder",
             protected=self.protected,
             weights_amount=_composed_weights_amount(parts),

@@ -27,8 +27,8 @@ __all__ = ["SCHEMA", "SCHEMA_VERSION", "Label", "LabelOptions", "Odds", "Spendin
 SCHEMA, SCHEMA_VERSION = "hetdp privacy label", 1
 #: What a reader expects beforehand, in people of 100.
 PRIORS = (1, 10, 50)
-#: Dials, and how many items together, that a label is about where nobody says.
-USUAL_DIALS = (1.0, 0.5, 0.1)
+#: Weights, and how many items together, that a label is about where nobody says.
+USUAL_WEIGHTS = (1.0, 0.5, 0.1)
 USUAL_ITEMS = 10
 #: Where a promise in rho names no delta, it is turned into epsilon at this one.
 USUAL_DELTA = 1e-6
@@ -39,7 +39,7 @@ _CERTAIN = 2000
 _UP, _DOWN = Context(prec=50, rounding=ROUND_CEILING), Context(prec=50, rounding=ROUND_FLOOR)
 _PERCENT = Decimal("0.01")
 _TRUST = {
-    "holder": "whoever holds the data is trusted with it, and nobody else",
+    "holder": "the curator who holds the data is trusted with it, and nobody else",
     "local": "nobody is trusted: noise is added before anything leaves its owner",
 }
 
@@ -51,18 +51,18 @@ class LabelOptions(TypedDict, total=False):
     ----------
     title
         What the card is about.
-    dials
-        Dials that odds are shown for, in (0, 1].
+    weights
+        Weights that odds are shown for, in (0, 1].
     items
         How many items, rows or people are shown together.
     ledger
-        Where this was charged: the card then says what was spent and what is left at a dial of 1.
+        Where this was charged: the card then says what was spent and what is left at weight 1.
     date
         Of the release, in any form; left out where nobody says.
     """
 
     title: str
-    dials: Sequence[float]
+    weights: Sequence[float]
     items: int
     ledger: "Ledger | None"
     date: str | None
@@ -74,13 +74,13 @@ class Odds:
 
     Attributes
     ----------
-    dial, items
-        Of how many items that have this dial.
+    weight, items
+        Of how many items that have this weight.
     before, after
         In people of 100; `after` is rounded up to hundredths.
     """
 
-    dial: float
+    weight: float
     items: int
     before: int
     after: Decimal
@@ -94,7 +94,7 @@ class Odds:
 
 @dataclass(frozen=True)
 class Spending:
-    """What a dial of 1 has lost in all that was charged to one ledger, and what is left of its limit. Public.
+    """What weight 1 has lost in all that was charged to one ledger, and what is left of its limit. Public.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Spending:
 
     @classmethod
     def of(cls, ledger: "Ledger") -> Self:
-        """Return what a ledger says about a dial of 1, without looking at any account.
+        """Return what a ledger says about weight 1, without looking at any account.
 
         Examples
         --------
@@ -142,7 +142,7 @@ class Label:
         What it is about.
     guarantee
         The promise, without weights; None where nothing has been released yet.
-    dials, items
+    weights, items
         What odds are shown for.
     spending
         What was spent and what is left, where a ledger keeps count.
@@ -161,8 +161,8 @@ class Label:
     Examples
     --------
     >>> from hetdp.accounting import Guarantee
-    >>> label = Label.of(Guarantee("epsilon", 1.0), title="Mean age", dials=[1, 0.5])
-    >>> [(odds.dial, odds.before, odds.people) for odds in label.odds if odds.before == 50 and odds.items == 1]
+    >>> label = Label.of(Guarantee("epsilon", 1.0), title="Mean age", weights=[1, 0.5])
+    >>> [(odds.weight, odds.before, odds.people) for odds in label.odds if odds.before == 50 and odds.items == 1]
     [(1.0, 50, '74'), (0.5, 50, '63')]
     >>> label.headline
     'Of 100 people like you, a curious reader would be right about 74 instead of 50.'
@@ -170,7 +170,7 @@ class Label:
 
     title: str
     guarantee: "Guarantee"
-    dials: tuple[float, ...] = USUAL_DIALS
+    weights: tuple[float, ...] = USUAL_WEIGHTS
     items: int = USUAL_ITEMS
     spending: Spending | None = None
     mechanism: str | None = None
@@ -183,7 +183,7 @@ class Label:
         guarantee: "Guarantee",
         *,
         title: str = "A release",
-        dials: Sequence[float] = USUAL_DIALS,
+        weights: Sequence[float] = USUAL_WEIGHTS,
         items: int = USUAL_ITEMS,
         ledger: "Ledger | None" = None,
         spending: Spending | None = None,
@@ -196,14 +196,14 @@ class Label:
         ----------
         guarantee
             The promise; its weights are left out.
-        title, dials, items, ledger, date
+        title, weights, items, ledger, date
             See `LabelOptions`.
         spending, mechanism
             See `Label`.
         """
-        chosen = tuple(sorted({float(dial) for dial in dials}, reverse=True))
-        if not chosen or not all(0 < dial <= 1 for dial in chosen):
-            raise InvalidInput("must be at least one number, each above 0 and at most 1", parameter="dials")
+        chosen = tuple(sorted({float(weight) for weight in weights}, reverse=True))
+        if not chosen or not all(0 < weight <= 1 for weight in chosen):
+            raise InvalidInput("must be at least one number, each above 0 and at most 1", parameter="weights")
         if ledger is not None:
             spending = Spending.of(ledger)
         several = whole("items", items, minimum=1)
@@ -231,7 +231,6 @@ class Label:
             adversary=spending.against,
             delta=spending.delta,
             protected=account.protects,
-            names_given_away=spending.delta >= 1,  # nothing else costs so much
         )
         titled: LabelOptions = {"title": title, **options}
         return cls.of(promise, spending=spending, **titled)
@@ -240,19 +239,19 @@ class Label:
 
     @property
     def odds(self) -> tuple[Odds, ...]:
-        """The odds of one item at each dial and prior, then of all items together; none of a simulation."""
+        """The odds of one item at each weight and prior, then of all items together; none of a simulation."""
         if self.guarantee.simulated:
             return ()
-        dials = self.dials if self.guarantee.protects == "values" else (1.0,)
-        single = [self._odds(dial, 1, before) for before in PRIORS for dial in dials]
-        together = [self._odds(dial, self.items, PRIORS[-1]) for dial in dials] if self.items > 1 else []
+        weights = self.weights if self.guarantee.protects == "values" else (1.0,)
+        single = [self._odds(weight, 1, before) for before in PRIORS for weight in weights]
+        together = [self._odds(weight, self.items, PRIORS[-1]) for weight in weights] if self.items > 1 else []
         return (*single, *together)
 
-    def _odds(self, dial: float, items: int, before: int) -> Odds:
-        return Odds(dial, items, before, posterior(before, *self.level(dial, items)))
+    def _odds(self, weight: float, items: int, before: int) -> Odds:
+        return Odds(weight, items, before, posterior(before, *self.level(weight, items)))
 
-    def level(self, dial: float = 1.0, items: int = 1) -> tuple[float, float]:
-        """Return the epsilon and delta of so many items that have this dial; a promise in rho is converted.
+    def level(self, weight: float = 1.0, items: int = 1) -> tuple[float, float]:
+        """Return the epsilon and delta of some items that have this weight; a promise in rho is converted.
 
         Examples
         --------
@@ -260,13 +259,12 @@ class Label:
         >>> Label.of(Guarantee("epsilon", 0.5, delta=1e-6)).level(0.5)
         (0.25, 5e-07)
         """
-        promise, share = self.guarantee, Fraction(dial)
+        promise, share = self.guarantee, Fraction(weight)
         if promise.protects == "weights":
             share = Fraction(1)
         if promise.factor != "v_i":
-            share += 1  # the other of two items that are swapped may have a dial of 1
-        # Names that are given away are so whatever the dial.
-        delta = Fraction(1) if promise.names_given_away else Fraction(promise.delta) * share
+            share += 1  # the other of two items that are swapped may have weight 1
+        delta = Fraction(promise.delta) * share
         if promise.unit == "epsilon":
             return _grouped(Fraction(promise.amount) * share, delta, items)
         if promise.at_weight_one is not None and share == 1 and items == 1:
@@ -294,7 +292,7 @@ class Label:
 
     @property
     def spent_odds(self) -> Decimal | None:
-        """How many of 100 somebody who has read everything charged would be right about, at a dial of 1, after 50."""
+        """How many of 100 somebody who has read everything charged would be right about, at weight 1, after 50."""
         if self.spending is None or self.guarantee.simulated:
             return None
         spent, delta = self.spending.spent, self.spending.delta
@@ -323,14 +321,14 @@ class Label:
     @property
     def adjacent(self) -> str:
         """What may differ between two data sets that a reader cannot tell apart."""
-        of_dials = self.guarantee.protects == "weights"
-        return "changing the dial of one item" if of_dials else self.guarantee.adjacent
+        of_weights = self.guarantee.protects == "weights"
+        return "changing the privacy weight of one item" if of_weights else self.guarantee.adjacent
 
     @property
     def headline(self) -> str:
         """The consequence in one sentence."""
         if self.guarantee.simulated:
-            return "Nothing is promised: the noise was made from a seed, and whoever has it can take the noise away."
+            return "Nothing is promised: the noise was made from a seed, and anyone who has it can remove the noise."
         worst = next(odds for odds in self.odds if odds.before == PRIORS[-1])
         right = f"would be right about {worst.people} instead of {worst.before}"
         return f"Of 100 people like you, a curious reader {right}."
@@ -373,7 +371,7 @@ class Label:
         --------
         >>> from hetdp.accounting import Guarantee
         >>> record = Label.of(Guarantee("epsilon", 1.0), title="Mean age").to_dict()
-        >>> record["schema"], record["at_dial_1"]["epsilon"], record["odds"][0]["after"]
+        >>> record["schema"], record["at_weight_1"]["epsilon"], record["odds"][0]["after"]
         ('hetdp privacy label', 1.0, 2.68)
         """
         from hetdp.accounting.label_views import as_record

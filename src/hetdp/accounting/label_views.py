@@ -23,23 +23,19 @@ __all__ = ["as_html", "as_record", "as_text"]
 _COLUMNS = 80
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)
 _NOT_STOPPED = "Conclusions from the data of others, or from what is known already."
-_GIVEN_AWAY = (
-    "Items are named. A name that nobody else has gives away for certain that somebody has it, whatever the dial: that "
-    "is why odds are 100."
-)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """How sure a reader can be: a row per prior, a column per dial."""
+    """How sure a reader can be: a row per prior, a column per weight."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 def _table(label: Label) -> _Table:
-    dials = list(dict.fromkeys(odds.dial for odds in label.odds))
-    named = [f"dial {dial:g}" for dial in dials] if label.guarantee.protects == "values" else ["any dial"]
+    weights = list(dict.fromkeys(odds.weight for odds in label.odds))
+    named = [f"weight {weight:g}" for weight in weights] if label.guarantee.protects == "values" else ["any weight"]
     rows: dict[str, list[str]] = {}
     for odds in label.odds:
         rows.setdefault(_row_name(label, odds), []).append(odds.people)
@@ -68,19 +64,18 @@ def _sections(label: Label) -> Iterator[tuple[str, list[str]]]:
         yield "What it adds up to", list(_spent(label, label.spending))
     together = "What goes together adds up" + (": see the last row." if label.items > 1 else ".")
     yield "What it does not stop", [f"{_NOT_STOPPED} {together}"]
-    given_away = [_GIVEN_AWAY] if promise.names_given_away else []
-    told = [*given_away, *_about_dials(label), *promise.remarks]
+    told = [*_about_weights(label), *promise.remarks]
     if told:
         yield "What else to know", told
 
 
-def _about_dials(label: Label) -> Iterator[str]:
-    """Yield how well it is hidden which dial somebody has chosen, where the promise says so and it costs more."""
+def _about_weights(label: Label) -> Iterator[str]:
+    """Yield how well it is hidden which weight somebody has chosen, where the promise says so and it costs more."""
     promise = label.guarantee
     if promise.protects == "weights" or promise.weights_amount is None or promise.unit != "epsilon":
         return
     right = _people(posterior(50, promise.weights_amount))
-    yield f"Your dials are a secret, too. About which of two dials you chose, a reader would be right about {right}."
+    yield f"Your privacy weights are secret, too. A reader would be right about {right} on which of two you chose."
 
 
 def _readers(label: Label) -> Iterator[str]:
@@ -102,7 +97,7 @@ def _spent(label: Label, spending: Spending) -> Iterator[str]:
         chance = f" and delta = {in_digits(spending.delta)}" if spending.delta else ""
         level = f"{spending.unit} = {in_digits(spending.spent)}{chance}"
         right = "" if label.spent_odds is None else f" would be right about {_people(label.spent_odds)} of 100"
-        yield f"So far, at a dial of 1: {level}. Whoever has read all of it{right}, instead of 50."
+        yield f"So far, at weight 1: {level}. Someone who has read all of it{right}, instead of 50."
     if spending.left is not None:
         left = f"{spending.unit} = {_SIX_DOWN.create_decimal(repr(spending.left)).normalize():f}"
         yield f"Left: {left}. When that is used up, {spending.then}."
@@ -117,7 +112,7 @@ def _under_headline(label: Label) -> str:
     if label.guarantee.protects == "weights":
         return f"They want to know {label.question}. Your values play no part in it."
     whose = "your" if label.guarantee.protected == "person" else "its"
-    return f"They want to know {label.question}, with {whose} dial at {label.dials[0]:g}."
+    return f"They want to know {label.question}, with {whose} privacy weight at {label.weights[0]:g}."
 
 
 _CAPTION = "How many of 100 such people a reader may be sure of, after reading"
@@ -127,16 +122,16 @@ def _below_table(label: Label) -> str:
     if label.guarantee.protects == "weights":
         return "Rounded up."
     if label.guarantee.factor != "v_i":
-        return "Rounded up. How many items there are is public, whatever their dials."
+        return "Rounded up. How many items there are is public, whatever their weights."
     what = {"item": "an item", "row": "a row", "person": "a person"}[label.guarantee.protected]
-    return f"Rounded up. A dial of 0 keeps {what} out altogether: nobody learns anything by reading."
+    return f"Rounded up. A privacy weight of 0 keeps {what} out: nobody learns anything by reading."
 
 
 def _small_print(label: Label) -> list[tuple[str, str]]:
     promise = label.guarantee
     found = [
-        ("level at a dial of 1" if promise.protects == "values" else "level", _level(label)),
-        ("protected", f"{promise.protected if promise.protects == 'values' else 'dial'}: {label.adjacent}"),
+        ("level at weight 1" if promise.protects == "values" else "level", _level(label)),
+        ("protected", f"{promise.protected if promise.protects == 'values' else 'weight'}: {label.adjacent}"),
         ("made by", label.mechanism),
         ("date", label.date),
         ("software", f"hetdp {label.version}"),
@@ -145,7 +140,7 @@ def _small_print(label: Label) -> list[tuple[str, str]]:
 
 
 def _level(label: Label) -> str:
-    """Return the numbers of the promise at a dial of 1, for those who know them."""
+    """Return the numbers of the promise at weight 1, for those who know them."""
     promise = label.guarantee
     if promise.simulated:
         return "none"
@@ -288,22 +283,20 @@ def _dots(before: int, after: int) -> str:
 # -- registry ---------------------------------------------------------------------------------------------------------
 
 _LAWS: Mapping[str, str] = {
-    "epsilon": "epsilon and delta times the dial",
-    "rho": "rho times the square of the dial, delta times the dial",
+    "epsilon": "epsilon and delta times the weight",
+    "rho": "rho times the square of the weight, delta times the weight",
 }
 
 
-def _at_other_dials(promise: "Guarantee") -> str:
+def _at_other_weights(promise: "Guarantee") -> str:
     if promise.protects == "weights":
-        return "the same at every dial"
-    if promise.names_given_away:
-        return f"{promise.unit} as at a dial of 1 or less; delta = 1 at every dial, for names are given away"
+        return "the same at every weight"
     if promise.factor != "v_i":
-        return f"{promise.unit} times the sum of the dials of two items that are swapped"
+        return f"{promise.unit} times the sum of the weights of two items that are swapped"
     return _LAWS[promise.unit]
 
 
-def _paid_by_dials(promise: "Guarantee") -> float:
+def _lost_by_weights(promise: "Guarantee") -> float:
     return promise.amount if promise.weights_amount is None else promise.weights_amount
 
 
@@ -314,9 +307,9 @@ def _composition(spending: Spending | None) -> dict[str, Any]:
     return {
         "rule": rule,
         "unit": spending.unit,
-        "spent_at_dial_1": None if math.isinf(spending.spent) else spending.spent,
-        "delta_spent_at_dial_1": spending.delta,
-        "left_at_dial_1": None if spending.left is None or math.isinf(spending.left) else spending.left,
+        "spent_at_weight_1": None if math.isinf(spending.spent) else spending.spent,
+        "delta_spent_at_weight_1": spending.delta,
+        "left_at_weight_1": None if spending.left is None or math.isinf(spending.left) else spending.left,
         "adversary": spending.against,
     }
 
@@ -336,26 +329,26 @@ def as_record(label: Label) -> dict[str, Any]:
         "headline": label.headline,
         "protects": {
             "unit": promise.protected,
-            "what": "values" if promise.protects == "values" else "dials",
+            "what": "values" if promise.protects == "values" else "weights",
             "question": label.question,
             "adjacency": label.adjacent,
         },
         "trust": label.guarantee.trust,
         "adversary": promise.adversary,
-        "at_dial_1": {
+        "at_weight_1": {
             "epsilon": level[0],
             "delta": level[1],
             "rho": promise.amount if promise.unit == "rho" and not nothing else None,
         },
-        "at_other_dials": _at_other_dials(promise),
-        "dials_pay": None if nothing or promise.recipients is not None else _paid_by_dials(promise),
+        "at_other_weights": _at_other_weights(promise),
+        "weights_loss": None if nothing or promise.recipients is not None else _lost_by_weights(promise),
         "colluders": None
         if colluders is None or nothing
-        else {"number": colluders[0], "epsilon_at_dial_1": float(in_digits(colluders[1]))},
+        else {"number": colluders[0], "epsilon_at_weight_1": float(in_digits(colluders[1]))},
         "composition": _composition(label.spending),
         "mechanism": label.mechanism,
         "odds": [
-            {"dial": odds.dial, "items": odds.items, "before": odds.before, "after": float(odds.after)}
+            {"weight": odds.weight, "items": odds.items, "before": odds.before, "after": float(odds.after)}
             for odds in label.odds
         ],
         "remarks": [] if nothing else list(promise.remarks),

@@ -117,7 +117,7 @@ class Release:
     def public(self) -> dict[str, Any]:
         """Return what may be published, ready for JSON.
 
-        Refuses a simulated release: whoever knows the seed can subtract the noise.
+        Refuses a simulated release: anyone who knows the seed can subtract the noise.
 
         Examples
         --------
@@ -223,13 +223,13 @@ def release(
     mechanism
         From `hetdp.stretch`, or any other of `hetdp.mechanisms`.
     values
-        One private value per item. Clamped into the domain; nan becomes the centre, without a word.
+        One private value per item. Clamped into the domain; nan becomes the centre, silently.
     epsilon
         Level of a Laplace release.
     rho
         Level of a Gaussian release; item i pays rho * v_i**2.
     noise
-        "laplace" or "gaussian". Default: what goes with the level that is given.
+        "laplace" or "gaussian". Default: the one that the given level belongs to.
     ledger
         Charged with what each item loses before the values are looked at. Without one, keeping count is up to you.
     grid

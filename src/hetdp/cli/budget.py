@@ -35,15 +35,18 @@ _SHOWN = 20
 @click.command()
 @click.argument("ledger", type=click.Path(path_type=Path))
 @click.option(
-    "--delta", default=1e-6, show_default=True, help="Of a ledger in rho: losses in epsilon hold but for this chance."
+    "--delta",
+    default=1e-6,
+    show_default=True,
+    help="Of a ledger in rho: probability that a loss in epsilon does not hold.",
 )
 @click.option("--items", is_flag=True, help="Also list every person, row or item.")
 @output_options
 def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
-    """Show what LEDGER has recorded: whose losses, limits, what was paid and what is left, every release.
+    """Show what LEDGER has recorded: losses, limits, remaining budgets and every release.
 
-    What was paid is rounded up and what is left is rounded down. The figures are the owner's: they depend on the
-    secret dials. Showing them spends nothing.
+    Losses are rounded up and remaining budgets down. The figures are the owner's: they depend on the
+    secret privacy weights. Showing them spends nothing.
     """
     from hetdp.accounting import Ledger
 
@@ -62,7 +65,7 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
         deltas = any(entry.delta for entry in history[-_SHOWN:])
         rows = [_release(entry, deltas=deltas) for entry in history[-_SHOWN:]]
         last = f" (the last {_SHOWN} of {len(history):,})" if len(history) > _SHOWN else ""
-        header = ("time (UTC)", "query", "level", *(("delta",) if deltas else ()), "dials paid", "")
+        header = ("time (UTC)", "query", "level", *(("delta",) if deltas else ()), "weights", "")
         print_rows(f"Releases{last}", header, rows)
     if of_profiles:
         return
@@ -74,11 +77,11 @@ def budget(ledger: Path, *, delta: float, items: bool, voice: Voice) -> None:
             ("", *header[1:]),
             [tuple(f"{row[name]}" for name in header) for row in listed],
         )
-    voice.note("Paid is what was lost to one who has seen all of these releases, and everything public.")
+    voice.note("Losses are against one who has seen all of these releases, and everything public.")
 
 
 def _summary(ledger: "Ledger", delta: float, digits: int) -> dict[str, Any]:
-    """Return what follows from the releases alone, whoever is in the ledger."""
+    """Return what follows from the releases alone."""
     up, down = (partial(rounded, digits=digits, up=way) for way in (True, False))
     return {
         "protects": ledger.protects,
@@ -130,20 +133,20 @@ def _facts(shown: Mapping[str, Any]) -> dict[str, str | None]:
             "protects": f"each {shown['protects']} of a set of profiles",
             "against": shown["against"],
             "colluders": str(shown["colluders"]),
-            f"paid at weight 1, of {unit}": _figure(shown["total_of_weight_1"]),
+            f"spent at weight 1, of {unit}": _figure(shown["total_of_weight_1"]),
             "left at weight 1": left or "any amount: there is no limit",
             "delta": _of(shown["delta_spent"], shown["delta_limit"]),
         }
     return {
-        f"paid at weight 1, of {unit}": _figure(shown["total_of_weight_1"]),
+        f"spent at weight 1, of {unit}": _figure(shown["total_of_weight_1"]),
         f"limit of new {several(shown['protects'])}": None if new is None else f"{unit} = {new:g}",
-        "paid by dials": _of(shown["weights_spent"], shown["weights_limit"]),
+        "spent by weights": _of(shown["weights_spent"], shown["weights_limit"]),
         "delta": _of(shown["delta_spent"], shown["delta_limit"]) if shown["delta_spent"] else None,
     }
 
 
 def _private_facts(summary: Mapping[str, Any], private: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return in words whose a ledger is, what they have paid and what they have left."""
+    """Return in words whose a ledger is, what they have lost and what remains."""
     shown = {**summary, **private}
     unit, who, items = shown["unit"], several(shown["protects"]), shown["items"]
     if not items:
@@ -159,8 +162,8 @@ def _private_facts(summary: Mapping[str, Any], private: Mapping[str, Any]) -> di
     return {
         "who": counted(items, shown["protects"], who),
         "limit": limits,
-        "paid": f"at most {_figure(shown['spent_max'])}, on average {_figure(shown['spent_mean'])}" if items else None,
-        "paid in epsilon": None if unit == "epsilon" or not items else _in_epsilon(shown),
+        "spent": f"at most {_figure(shown['spent_max'])}, on average {_figure(shown['spent_mean'])}" if items else None,
+        "spent in epsilon": None if unit == "epsilon" or not items else _in_epsilon(shown),
         "left": f"at least {_figure(shown['remaining_min'])}" if items else None,
         "nothing left": counts.get("exhausted"),
         "dropped": counts.get("dropped"),
@@ -172,7 +175,7 @@ def _of(spent: float, limit: float | None) -> str:
 
 
 def _in_epsilon(shown: Mapping[str, Any]) -> str:
-    return f"at most {_figure(shown['epsilon_delta_max'])}, but for a chance of {shown['delta']:g}"
+    return f"at most {_figure(shown['epsilon_delta_max'])}, with delta = {shown['delta']:g}"
 
 
 def _figure(value: float | None) -> str:
@@ -210,7 +213,7 @@ def _time(entry: "Entry") -> str:
 
 
 def _release(entry: "Entry", *, deltas: bool) -> tuple[str, ...]:
-    """Return a row about a release: when, what, its level, and what dials paid."""
+    """Return a row about a release: when, what, its level, and what weights lost."""
     level = "" if entry.amount is None else f"{entry.unit} = {_spent(entry.amount)}"
     delta = (_spent(entry.delta) if entry.delta else "",) if deltas else ()
     return _time(entry), entry.description, level, *delta, _spent(entry.weights_loss), _dropping(entry)

@@ -33,8 +33,8 @@ _NO_PROMISE = (
 @click.option("--format", "form", type=click.Choice(list(_FORMATS.values())),
               help="What to make.  [default: by the ending of --output, else text]")  # fmt: skip
 @click.option("--title", help="What the card is about.")
-@click.option("--dial", "dials", type=float, multiple=True,
-              help="Show odds at this dial, in (0, 1]; several times.  [default: 1, 0.5 and 0.1]")  # fmt: skip
+@click.option("--weight", "weights", type=float, multiple=True,
+              help="Show odds at this privacy weight, in (0, 1]. Repeatable.  [default: 1, 0.5 and 0.1]")  # fmt: skip
 @click.option("--items", type=click.IntRange(min=1), help="How many items to show together.  [default: 10]")
 @click.option(
     "--ledger", type=click.Path(path_type=Path), help="Where it was charged: shows what was spent, and is left."

@@ -27,9 +27,11 @@ from hetdp.cli.output import (
     say_nobody_counts,
 )
 from hetdp.cli.profile_ledger import LEDGER_OPTIONS, ProfileLedger, in_words, ledger_options, ledger_problems
-from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options, delta_option, require_memory, source_problems
+from hetdp.cli.source import COLUMN_OPTIONS, Source, data_options, delta_option, source_problems
 from hetdp.core.checks import fraction
-from hetdp.core.errors import InvalidInput, Problem
+from hetdp.core.errors import DataError, InvalidInput, Problem
+from hetdp.core.memory import available_bytes
+from hetdp.core.text import byte_size
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
 from hetdp.sketching.significance import SIGNIFICANT
@@ -80,6 +82,7 @@ cycles_option = click.option(
 @cycles_option
 @click.option("--significant-only", is_flag=True, help="Leave out neighbours that may be there by chance.")
 @threads_option
+@click.option("--no-memory-check", is_flag=True, help="Go on even if memory may not suffice.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")
 @ledger_options
 @dry_run_option
@@ -90,6 +93,7 @@ def neighbors(
     voice: Voice,
     output: Path | None,
     threads: int | None,
+    no_memory_check: bool,
     **options: Any,  # noqa: ANN401
 ) -> None:
     """Find the most similar users of each user in DATA, privately.
@@ -118,12 +122,7 @@ def neighbors(
     n_users = read.profiles.n_users
     check_size(options["neighbors"], n_users)
     engine = ENGINES[options["engine"]]
-    require_memory(
-        f"the {engine.name} engine",
-        engine.memory_bytes(read.profiles, options["neighbors"]),
-        check=not source.no_memory_check,
-        way_through="Use a machine with more memory, fewer users or a smaller -k.",
-    )
+    _check_memory(engine.memory_bytes(read.profiles, options["neighbors"]), engine.name, check=not no_memory_check)
     needed = model.items_to_stand_out(n_users)
     if not voice.quiet:
         _announce(options, n_users, needed, voice)
@@ -142,6 +141,17 @@ def neighbors(
         if remark in _report(model):
             voice.private(str(_report(model)[remark]))
     _finish(model, public, read.counts, charged, output=output, voice=voice, began=began)
+
+
+def _check_memory(needed: int, engine: str, *, check: bool) -> None:
+    """Refuse a search that needs more memory than there is, before the charge; without `check`, warn."""
+    available = available_bytes()
+    if available is None or needed <= available:
+        return
+    text = f"The {engine} engine needs about {byte_size(needed)} of memory, and {byte_size(available)} are available"
+    if check:
+        raise DataError(text, hint="Use a larger machine, fewer users or a smaller -k; or --no-memory-check.")
+    click.echo(f"Warning: {text}.", err=True)
 
 
 def _problems(options: dict[str, Any]) -> Iterator[Problem]:

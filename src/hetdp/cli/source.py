@@ -9,9 +9,8 @@ import click
 
 from hetdp.cli.options import cannot_be_used, given
 from hetdp.cli.output import Voice
-from hetdp.core.errors import DataError, Problem
-from hetdp.core.memory import available_bytes
-from hetdp.core.text import byte_size, counted
+from hetdp.core.errors import Problem
+from hetdp.core.text import counted
 
 if TYPE_CHECKING:
     from hetdp.profiles import Profiles
@@ -25,13 +24,12 @@ __all__ = [
     "column_options",
     "data_options",
     "delta_option",
-    "require_memory",
     "source_problems",
 ]
 
 DEFAULT_DELTA = 1e-6
 #: Parameters that say what is in a file of pairs, in the order of the help.
-COLUMN_OPTIONS = ("user", "item", "weight", "no_weights", "default_weight", "rating", "min_rating", "no_memory_check")
+COLUMN_OPTIONS = ("user", "item", "weight", "no_weights", "default_weight", "rating", "min_rating")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,7 +37,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def column_options(function: Command) -> Command:
     """Give a command the options that say what is in a file of pairs."""
     for option in (
-        click.option("--no-memory-check", is_flag=True, help="Go on even if the data may not fit in memory."),
         click.option("--min-rating", type=float, help="Count pairs with at least this rating only."),
         click.option("--rating-column", "rating", help="Column of ratings, for --min-rating.  [default: rating]"),
         click.option(
@@ -112,7 +109,6 @@ class Source:
     rating: str | None = None
     min_rating: float | None = None
     catalogue: Path | None = None
-    no_memory_check: bool = False
 
     @classmethod
     def take(cls, path: Path, options: dict[str, Any], voice: Voice) -> Self:
@@ -142,7 +138,8 @@ class Source:
             sizes = {"user": profiles.n_users, "item": profiles.n_items, "pair": profiles.n_pairs}
             counts = ", ".join(counted(size, noun) for noun, size in sizes.items())
             self.voice.private(f"read {pairs.name}: {counts}; {weights}.")
-            self.voice.note(" ".join(pairs.remarks))
+            if pairs.remarks:
+                self.voice.note(" ".join(pairs.remarks))
         return Data(profiles, weights)
 
     def weights_in(self) -> str:
@@ -184,14 +181,3 @@ class Source:
             return "every weight is 1 (no column of weights)"
         filled = "" if self.default_weight is None else f", {self.default_weight:g} where it is empty"
         return f"weights from {found}{filled}"
-
-
-def require_memory(what: str, needed: int, *, check: bool, way_through: str) -> None:
-    """Refuse work that needs more bytes than there are, and say what to do instead; without `check`, only remark."""
-    available = available_bytes()
-    if available is None or needed <= available:
-        return
-    text = f"{what} needs about {byte_size(needed)} of memory, and {byte_size(available)} are available."
-    if check:
-        raise DataError(f"{text} {way_through}", hint="--no-memory-check goes on anyway.")
-    click.echo(f"Warning: {text}", err=True)

@@ -20,8 +20,8 @@ from hetdp.tables.plan import TablePlan
 __all__ = ["Row", "TableAnswer"]
 
 _WEIGHTED = (
-    "People count with their dials. An estimate is right where dials do not go with what is asked; where they do, the "
-    "strict are under-represented in it."
+    "People count with their privacy weights. An estimate is right if weights do not depend on what is asked; if they "
+    "do, people with small weights are under-represented in it."
 )
 
 #: Rows that a card shows, and reasons why there is no estimate.
@@ -138,7 +138,7 @@ class TableAnswer:
     def public(self) -> dict[str, Any]:
         """Return what may be published, ready for JSON.
 
-        Refuses a simulated release: whoever knows the seed can subtract the noise.
+        Refuses a simulated release: anyone who knows the seed can subtract the noise.
         """
         if self.simulated:
             raise SimulatedResult(
@@ -189,7 +189,7 @@ class TableAnswer:
         title = titled(
             f"A released table: {listed(list(self.plan.aggregates))}{by}",
             f"{confidence_words(self.plan.confidence)} of each estimate by itself."
-            + (" Grey: as dials leave it; there is no estimate." if grey else ""),
+            + (" Grey: raw values, without an estimate." if grey else ""),
             promise_words(self.guarantee),
         )
         panels = [
@@ -199,7 +199,7 @@ class TableAnswer:
                 "height": {"step": 24},
                 "layer": interval_layers(
                     _rows(self, name),
-                    shown={"name": "group", "words": "estimate", "as_left": "as dials leave it"},
+                    shown={"name": "group", "words": "estimate", "as_left": "raw value"},
                 ),
             }
             for name in self.plan.aggregates
@@ -222,7 +222,7 @@ class TableAnswer:
             left = ("" if same else own["as_left"],) if self.dialled else ()
             rows.append((*map(str, row.key), row.aggregate, *cells, *left))
         first = len(self.keys) + 1
-        left_name = ("as dials leave it",) if self.dialled else ()
+        left_name = ("raw value",) if self.dialled else ()
         header = (*self.keys, "", "estimate", "from", "to", confidence_words(self.plan.confidence), *left_name)
         numbers = (*range(first, first + 3), first + 4)
         reasons = list(dict.fromkeys(f"No estimate: {row.reason}" for row in self.rows if row.reason is not None))

@@ -259,7 +259,7 @@ class Ledger:
 
         Privacy
         -------
-        Counts what so many recipients who share their lists, and read everything public, may have learned: of every
+        Counts what `colluders` recipients, who share their lists and read everything public, may have learned: of every
         release the lists of `colluders` recipients and what all see alike. A person's own list costs that person
         nothing. Use one ledger for all releases from one set of profiles, and for no other.
 
@@ -685,7 +685,7 @@ class Ledger:
         Parameters
         ----------
         guarantee
-            What the release promises, before the fact. What so many `colluders` learn together is charged.
+            What the release promises, before the fact. What `colluders` recipients learn together is charged.
         description
             For the history.
 
@@ -768,7 +768,7 @@ class Ledger:
     ) -> PeoplePreview:
         """Return how many people are new and how many cannot pay such a charge. Spends nothing; for the owner's eyes.
 
-        What `charge_people` refuses is refused here, too, but for people who cannot pay: they are counted.
+        What `charge_people` refuses is refused here, too. People who cannot pay are counted instead.
 
         Parameters
         ----------
@@ -925,7 +925,7 @@ class Ledger:
             )
 
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
-        """Return a chart of altair: what a dial of 1 has lost, charge by charge, beside its limit.
+        """Return a chart of altair: what weight 1 has lost, charge by charge, beside its limit.
 
         Needs the extra `plot`; `hetdp.plots.save` writes it to a file. Who has how much left is in `plot_private`.
 
@@ -938,7 +938,7 @@ class Ledger:
         >>> ledger = Ledger.of_people(limit=3)
         >>> _ = ledger.charge_people([(["ann"], [0.5])], amount=2, description="hours")
         >>> ledger.plot().title["text"]
-        'What a dial of 1 has lost: epsilon = 2 of 3'
+        'What weight 1 has lost: epsilon = 2 of 3'
         """
         from hetdp.accounting.display import plot_charges
 
