@@ -216,7 +216,7 @@ def test_empty_groups_are_answered_like_others_and_other_keys_do_not_count():
         ({"by": {"ward": ["\ud800"]}}, (None, "keys of 'ward' must be texts")),
         ({"by": {"ward": hetdp.unknown_keys()}, "population": 9}, ("population", "not be given with unknown keys")),
         ({"by": {"value": ["1"]}}, ("by", "columns other than those of the answer")),
-        ({"by": {"nowhere": ["a"]}}, (None, "must have a column 'nowhere'")),
+        ({"by": {"nowhere": ["a"]}}, ("by", "must name a column of table")),
         ({"epsilon": 0}, ("epsilon", "a number above 0")),
         ({"epsilon": 1e-6}, ("epsilon", "above")),
         ({"where": "age >="}, (None, "a value")),
