@@ -249,6 +249,16 @@ def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_char
     assert ledger.size == 0
 
 
+def test_white_space_makes_no_other_person_and_the_smallest_weight_of_their_rows_holds(engine, engine_table):
+    people, weights = ["1", " 1", "ann", "ann ", "", " ", "bob"], [1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
+    table = engine_table(engine, pa.table({"person": people, "weight": weights}))
+    answer = hetdp.release_table(
+        table, {"people": hetdp.tables.count()}, epsilon=1e6, unit="person", weights="weight", random_state=0
+    )
+    (row,) = answer.rows
+    assert row.value == pytest.approx(2.0, abs=0.01)  # 1 and bob; ann has a row of weight 0
+
+
 @pytest.mark.parametrize(
     "cells",
     [

@@ -348,3 +348,14 @@ def test_the_command_line_loads_no_engine():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_a_file_with_semicolons_has_decimal_commas(tmp_path):
+    (tmp_path / "hours.csv").write_text("person;hours\nann;3,5\nbob;4.25\ncleo;none\n")
+    with open_source(tmp_path / "hours.csv", numbers=["hours"]) as source:
+        found = source.collect(source.frame.select("person", hours=source.numeric("hours")))
+    assert sorted(found.to_pylist(), key=lambda row: row["person"]) == [
+        {"person": "ann", "hours": 3.5},
+        {"person": "bob", "hours": 4.25},
+        {"person": "cleo", "hours": None},
+    ]
