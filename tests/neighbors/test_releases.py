@@ -110,11 +110,11 @@ def test_recipients_are_matched_by_id_in_any_order():
     asking = Profiles.from_pairs(["zoe"] * 3, ["opera", "golf", "tea"], item_ids=["tea", "opera", "golf", "jazz"])
     scores, _ = model.kneighbors(asking)
     assert scores.round().tolist() == [[1.0, 1.0]]
-    with refused("X", "items that were fitted"):
+    with refused(problem="items that were fitted"):
         model.kneighbors(Profiles.from_pairs(["zoe"], ["opera"]))
-    with refused("X"):
+    with refused(problem="of the kind that was fitted"):
         model.kneighbors(Profiles.from_pairs(["zoe"], [3]))
-    with refused("X", "Profiles"):
+    with refused(problem="X must be Profiles"):
         model.kneighbors(np.ones((1, 3)))
 
 
