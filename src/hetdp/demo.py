@@ -36,8 +36,8 @@ EPSILONS = (1.0, 2.0, 5.0)
 N_PEOPLE, N_ITEMS, SMALL = 20_000, 1_000, 500
 #: Recommendations and neighbours per person; splits of the small data set of neighbours.
 K, RUNS = 10, 5
-#: Engines of the neighbours, with the epsilon that each is given.
-_ENGINES = (("sketch", 3.0), ("sketch", 5.0), ("gossip", 1.0), ("exact", 1.0))
+#: Engines of the neighbours, with the epsilon that each is given: sketches at the levels of the recommendations.
+_ENGINES = (*(("sketch", epsilon) for epsilon in EPSILONS), ("gossip", 1.0))
 #: Shares of the three groups of a poll: fundamentalists, pragmatists, unconcerned.
 _POLL = policies.westin(0.34, 0.43, 0.23)
 

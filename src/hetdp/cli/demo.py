@@ -24,7 +24,6 @@ _NEIGHBORS = {
     "same": "same ten for all, no privacy",
     "sketch": "hetdp, published sketches",
     "gossip": "the paper's gossip",
-    "exact": "hetdp, curator sends lists",
     "true": "true neighbours, no privacy",
 }
 
@@ -90,7 +89,7 @@ def _show(found: "Demonstration") -> None:
     )
     popular, private = found.small
     click.echo(
-        "Gossip and lists spend epsilon on each of 499 others, sketches once in all.\n"
+        "Gossip spends epsilon on each of 499 others, sketches spend it once in all.\n"
         f"Where it does not help: {SMALL} people at epsilon 1. hetdp (sketches) has {private.quality:.3f},\n"
         f"popularity {popular.quality:.3f}. Protection is per item: 30 items can lose 30 epsilon in all.\n"
         "\n"
