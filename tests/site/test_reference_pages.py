@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from hetdp.accounting import label_views
+from hetdp.accounting import label
 from hetdp.accounting.ledger import file as ledger_file
 from hetdp.cli.output import ENDINGS
 from hetdp.experiments import running
@@ -43,7 +43,7 @@ def test_every_version_of_a_format_is_as_the_page_says():
     numbers["results of `hetdp reproduce`"] = running._FORMAT.version
     numbers["model (.hetdp)"] = model_file._VERSION
     numbers["network file"] = network.VERSION
-    numbers["label (JSON)"] = label_views.SCHEMA_VERSION
+    numbers["label (JSON)"] = label.SCHEMA_VERSION
     numbers["protocol between nodes"] = messages.VERSION
     assert told == {name: str(version) for name, version in numbers.items()}
     for name, form in formats.items():
@@ -56,4 +56,4 @@ def test_every_ending_is_on_the_page():
     for ending in (*READ, *COMPRESSIONS):
         assert ending in pairs, ending
     assert f"| `neighbors -o` | {', '.join(ENDINGS)} |" in FORMATS_PAGE
-    assert label_views.SCHEMA in FORMATS_PAGE
+    assert label.SCHEMA in FORMATS_PAGE
