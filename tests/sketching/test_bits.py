@@ -169,7 +169,7 @@ def test_a_sketch_that_ignores_weights_is_caught(monkeypatch):
 
     monkeypatch.setattr(sketch_bits, "sketch_tables", flat)
     report = audit(
-        mechanism_with(EPSILON), neighbors=[neighbours_of(1)], claimed=CLAIMS, confidence=CONFIDENT, random_state=3
+        mechanism_with(EPSILON), adjacent=[neighbours_of(1)], claimed=CLAIMS, confidence=CONFIDENT, random_state=3
     )
     assert report.verdict == "violated"
 
