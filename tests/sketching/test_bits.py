@@ -153,7 +153,7 @@ CONFIDENT = 1 - 1e-7
 def test_the_sketch_passes_the_audit_item_by_item(tuned_for):
     report = audit(
         mechanism_with(EPSILON, tuned_for),
-        neighbors=[neighbours_of(item) for item in AUDITED],
+        adjacent=[neighbours_of(item) for item in AUDITED],
         claimed=CLAIMS,
         confidence=CONFIDENT,
         random_state=3,
@@ -169,7 +169,7 @@ def test_a_sketch_that_ignores_weights_is_caught(monkeypatch):
 
     monkeypatch.setattr(sketch_bits, "sketch_tables", flat)
     report = audit(
-        mechanism_with(EPSILON), neighbors=[neighbours_of(1)], claimed=CLAIMS, confidence=CONFIDENT, random_state=3
+        mechanism_with(EPSILON), adjacent=[neighbours_of(1)], claimed=CLAIMS, confidence=CONFIDENT, random_state=3
     )
     assert report.verdict == "violated"
 
@@ -183,7 +183,7 @@ def test_a_sketch_that_takes_the_larger_term_is_caught(monkeypatch):
     monkeypatch.setattr(sketch_bits, "sketch_tables", larger)
     report = audit(
         mechanism_with(EPSILON, Fraction(3, 4)),
-        neighbors=[neighbours_of(2)],
+        adjacent=[neighbours_of(2)],
         claimed=CLAIMS,
         confidence=CONFIDENT,
         random_state=3,
@@ -221,7 +221,7 @@ def test_weight_0_leaves_every_bit_the_same_whatever_the_tuning():
 def test_a_sketch_with_a_tenth_more_epsilon_is_caught():
     report = audit(
         mechanism_with(EPSILON * 11 / 10),
-        neighbors=[neighbours_of(0)],
+        adjacent=[neighbours_of(0)],
         claimed=CLAIMS,
         confidence=CONFIDENT,
         random_state=3,
