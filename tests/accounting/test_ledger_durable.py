@@ -518,7 +518,7 @@ def test_what_is_no_file_is_refused(tmp_path):
         assert_refused(tmp_path / name, message)
     with pytest.raises(LedgerError, match=r"missing/ledger\.db cannot be created: No such file or directory"):
         Ledger(limits=[1.0], path=tmp_path / "missing" / "ledger.db")
-    with pytest.raises(LedgerError, match="does not exist"):
+    with pytest.raises(LedgerError, match="not found"):
         Ledger.open(tmp_path / "missing.db")
     with pytest.raises(LedgerError, match="cannot be reached"):
         Ledger.open(tmp_path / ("long" * 100))
