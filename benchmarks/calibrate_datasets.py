@@ -1,7 +1,7 @@
 """Fit the built-in data sets to the paper, or show how well they fit.
 
     python benchmarks/calibrate_datasets.py            # statistics of each set over many seeds, beside the targets
-    python benchmarks/calibrate_datasets.py --fit      # search better numbers for RECIPES in datasets/built_in.py
+    python benchmarks/calibrate_datasets.py --fit      # search better numbers for RECIPES in hetdp/datasets.py
 
 Targets: recall of the true (cosine) and of random neighbours at k = 10 as published, and the mean number of items that
 two users share. Popularities of the sparse set are given (real bookmarks), so that only who has what is searched for.

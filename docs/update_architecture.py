@@ -26,7 +26,7 @@ def layers() -> list[str]:
     """Return the packages from the top to the ground, as the import linter holds them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contract = settings["tool"]["importlinter"]["contracts"][0]
-    return [name.removeprefix("hetdp.") for name in contract["layers"]]
+    return [name.strip().removeprefix("hetdp.") for layer in contract["layers"] for name in layer.split("|")]
 
 
 def about(package: str) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -17,26 +16,18 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 
 
 def pytest_addoption(parser):
-    parser.addoption("--exhaustive", action="store_true", help="try all of what is usually sampled (make exhaustive)")
+    parser.addoption("--exhaustive", action="store_true", help="run tests marked `exhaustive`, too (make exhaustive)")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Begin with the longest; leave out `exhaustive` tests, and of `sampled` ones most cases, always the same."""
+    """Begin with the longest; leave out `exhaustive` tests unless they are asked for."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
     if config.getoption("exhaustive"):
         return
-    seen, kept, left = Counter(), [], []
-    for item in items:
-        marker = item.get_closest_marker("sampled")
-        if marker is None:
-            (kept if item.get_closest_marker("exhaustive") is None else left).append(item)
-            continue
-        family, every = item.nodeid.partition("[")[0], marker.kwargs["every"]
-        (kept if seen[family] % every == every // 2 else left).append(item)
-        seen[family] += 1
+    left = [item for item in items if item.get_closest_marker("exhaustive") is not None]
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = kept
+        items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
 
 
 @pytest.fixture

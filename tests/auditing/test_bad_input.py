@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.support.errors import refused
 
 import hetdp
-from hetdp import errors, mechanisms
+from hetdp import mechanisms
 from hetdp.auditing import plan_samples, replay_audit
 from hetdp.auditing.subjects import claims_for
 
@@ -14,10 +15,10 @@ PAIR = [([0, 0], [1, 0])]
 
 def test_columns_are_compared_item_by_item():
     two = [(pd.Series([0, 0]), pd.Series([1, 1]))]
-    with pytest.raises(errors.InvalidInput, match=r"differ in exactly one item\. Got 2"):
+    with refused("adjacent", "exactly one item (got 2)"):
         hetdp.audit(lambda profile: float(profile.sum()), adjacent=two, claimed=1.0, samples=1000)
     frames = [(pd.DataFrame({"a": [0]}), pd.DataFrame({"a": [1]}))]
-    with pytest.raises(errors.InvalidInput, match=r"[(]got DataFrame[)]"):
+    with refused("adjacent", "DataFrame"):
         hetdp.audit(lambda _: 0.0, adjacent=frames, claimed=1.0, samples=1000)
 
 
@@ -26,9 +27,9 @@ def test_an_exception_of_the_function_is_named_without_its_message():
         message = f"secret {profile}"
         raise RuntimeError(message)
 
-    with pytest.raises(errors.InvalidInput, match=r"[(]got RuntimeError[)]") as caught:
+    with refused("mechanism", "RuntimeError") as caught:
         hetdp.audit(boom, adjacent=PAIR, claimed=1.0, samples=1000)
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(caught.error)
 
 
 @pytest.mark.parametrize(
@@ -38,24 +39,24 @@ def test_an_exception_of_the_function_is_named_without_its_message():
 )
 def test_outputs_that_change_type_are_refused(outputs):
     turn = iter(range(10**9))
-    with pytest.raises(errors.InvalidInput, match="same type and shape in every run"):
+    with refused("mechanism", "same type and shape"):
         hetdp.audit(lambda _: outputs[next(turn) % 2], adjacent=PAIR, claimed=1.0, samples=1000)
 
 
 @pytest.mark.parametrize("output", [float("nan"), ("a", float("nan")), complex("nan")], ids=str)
 def test_nan_is_refused_even_inside_a_label(output):
-    with pytest.raises(errors.InvalidInput, match="must not return nan"):
+    with refused("mechanism", "nan"):
         hetdp.audit(lambda _: output, adjacent=PAIR, claimed=1.0, samples=1000)
 
 
 def test_a_single_output_for_many_runs_is_refused():
-    with pytest.raises(errors.InvalidInput, match="one output for each of"):
+    with refused("mechanism", "one output for each"):
         hetdp.audit(lambda _, size: np.array(1.0), adjacent=PAIR, claimed=1.0, samples=1000)  # noqa: ARG005
 
 
 @pytest.mark.parametrize("claimed", [[1, float("inf")], [1, float("nan")], {"0": 1, "1": -1}, float("inf"), -1])
 def test_every_claim_must_be_finite_audited_or_not(claimed):
-    with pytest.raises(errors.InvalidInput, match="claimed must be a finite number"):
+    with refused("claimed", "number"):
         hetdp.audit(lambda _: 0.0, adjacent=PAIR, claimed=claimed, samples=1000)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from hetdp import Box, queries, stretch
 from hetdp.auditing.events import apparent_loss, certified_log_ratio, learn_events, learn_features, precision_feature
-from hetdp.auditing.registry import BatteryReport, planned_cost
+from hetdp.auditing.registry import BatteryReport
 from hetdp.auditing.report import NOTHING, AuditReport, AuditRow, Finding
 from hetdp.auditing.statistical import detectable_loss
 from hetdp.auditing.subjects import (
@@ -67,7 +67,3 @@ def test_subjects_and_claims():
     assert (claims_for(0.5, "any"), claims_for([0.1, 0.2], 1), claims_for({"diary": 0.0}, "diary")) == (0.5, 0.2, 0)
     assert default_items(np.linspace(1, 0, 100))[:2] == [99, 85]
     assert pairs_for(subject_of(sum), [([0, 0], [0, 1])], None) == [(1, ([0, 0], [0, 1]))]
-
-
-def test_the_cost_of_a_battery_in_words():
-    assert planned_cost(10, 2, size="quick").startswith("10 audits and 2 mutants, about ")

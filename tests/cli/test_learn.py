@@ -118,7 +118,7 @@ class TestLearn:
             (("learn", "likes.csv", "--epsilon", 1, "--delta", 2, "-o", "m"), 2, "--delta must be below 1"),
             (("learn", "likes.csv", "--epsilon", 1, "--unit", "user", "-o", "m"), 2, "--unit must be 'item'"),
             (("learn", "likes.csv", "--epsilon", 1, "-o", "likes.csv"), 2, "--output would overwrite"),
-            (("learn", "nothing.csv", "--epsilon", 1, "-o", "m"), 3, "must exist"),
+            (("learn", "nothing.csv", "--epsilon", 1, "-o", "m"), 3, "nothing.csv"),
             (("learn", "--epsilon", 1, "-o", "m"), 2, "DATA is required"),
             (("recommend", "m.hetdp"), 2, "LIST"),
             (("recommend", "items.txt", "me.csv"), 3, "no model of hetdp"),

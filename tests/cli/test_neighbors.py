@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests.support.errors import complaints
 
 from hetdp.cli import output
 from hetdp.neighbors.engines import ENGINES
@@ -167,12 +168,10 @@ class TestNeighbors:
         assert "--cycles 3" in run("neighbors", "many.csv", *options, "--cycles", 2)[2]
         assert "rule of thumb" not in run("neighbors", "many.csv", *options, "--cycles", 3)[2]
 
-    def test_duplicates_are_counted_in_a_remark(self, run):
+    def test_a_repeated_pair_counts_once(self, run):
         Path("twice.csv").write_text("user,item\na,x\na,x\nb,x\nc,y\n")
-        code, _, err = run("neighbors", "twice.csv", "--epsilon", 1, "-k", 1)
-        assert code == 0
-        assert "Private: twice.csv repeats 1 of its pairs" in err
-        assert "Warning" not in err
+        code, out, _ = run("neighbors", "twice.csv", "--epsilon", 1, "-k", 1, "--json")
+        assert (code, json.loads(out)["private"]["pairs"]) == (0, 3)
 
     def test_squared_cosine_warns(self, run):
         code, _, err = run("neighbors", "likes.csv", "--epsilon", 1, "-k", 1, "--score", "squared-cosine")
@@ -222,12 +221,11 @@ class TestSources:
         Path("ml").mkdir()
         Path("ml/u.data").write_text(self.FILES["u.data"])
         assert "read u.data: 8 users" in run("neighbors", "ml", "--epsilon", 1, "-k", 2, "--dry-run")[2]
-        Path("x.csv").write_text(self.LENS.replace("movieId", "film"))
+        Path("x.csv").write_text(self.LENS.replace("movieId", "thing"))
         options = ("neighbors", "x.csv", "--epsilon", 1, "-k", 2, "--dry-run")
         code, _, err = run(*options)
-        assert code == 3
-        assert "--item-column" in err
-        assert run(*options, "--user-column", "userId", "--item-column", "film")[0] == 0
+        assert (code, complaints(err)) == (3, ["--item-column"])
+        assert run(*options, "--item-column", "thing")[0] == 0
 
     def test_which_weights_were_used_is_said(self, run):
         Path("w.csv").write_text("user,item,weight,care\na,x,1,0.5\nb,x,1,\nc,y,0.5,1\n")
@@ -244,20 +242,14 @@ class TestSources:
             assert code == 0
             assert json.loads(out)["private"]["weights"] == words
             assert f"; {words}." in err
-        code, _, err = run(*options, "--weight-column", "care")
-        assert code == 3
-        assert "private: 1 of 3" in err
-        assert "--default-weight" in err
 
-    def test_weights_that_are_none_can_be_ignored(self, run):
-        Path("w.csv").write_text("user,item,weight\na,x,17\nb,x,1\nc,y,2\n")
+    @pytest.mark.parametrize("cell", ["17", "often", ""])
+    def test_no_cell_of_weights_is_refused_or_told(self, run, cell):
+        Path("w.csv").write_text(f"user,item,weight\na,x,{cell}\nb,x,1\nc,y,0.5\n")
         options = ("neighbors", "w.csv", "--epsilon", 1, "-k", 1, "--dry-run")
-        code, _, err = run(*options)
-        assert code == 3
-        assert "column 'weight'" in err
-        assert "--no-weights" in err
-        assert "17" not in err
-        assert run(*options, "--no-weights")[0] == 0
+        code, out, err = run(*options)
+        assert code == 0
+        assert not cell or cell not in out + err
 
     def test_what_a_neighbour_needs_names_its_epsilon(self, run):
         options = ("likes.csv", "-k", 2, "--dry-run", "--epsilon")
@@ -299,7 +291,7 @@ class TestCatalogue:
         assert "3 users, 3 items, 3 pairs" in run(*options, "--catalogue", "movies.csv")[2]
         code, _, err = run(*options, "--catalogue", "nothing.csv")
         assert code == 3
-        assert "the catalogue must be a file" in err
+        assert "nothing.csv" in err
 
 
 @pytest.mark.usefixtures("folder")
@@ -307,17 +299,15 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("content", "options", "code", "words"),
         [
-            ("", (), 3, "at least one pair"),
-            ("user,item\n", (), 3, "at least one pair"),
-            ("user,thing\na,b\n", (), 3, "must have a column 'item'"),
-            ("person,film\nsecret,b\n", (), 3, "user=... (--user-column) and item=... (--item-column)"),
-            ("user,item\na,b\n", ("--weight-column", "v"), 3, "must have a column 'v'"),
-            ("user,item\na,b\n", ("--rating-column", "v"), 2, "--rating-column cannot be used"),
-            ("user,item,v\na,b,5\n", ("--min-rating", 1), 3, "rating=... (--rating-column)"),
-            ("user,item,weight\nann,secret,1.5\nbob,b,1\n", (), 3, "weights must lie in [0, 1]"),
-            ("user,item,weight\nann,secret,often\nbob,b,1\n", (), 3, "weights must be numbers"),
-            ("user,item\nann,secret\nbob\n", (), 3, "must be a readable .csv file"),
-            ("user,item\nann,secret\nbob,b\n", ("-k", 2), 2, "--neighbors must be below the number of users (2)"),
+            ("", (), 3, "bad.csv"),
+            ("user,item\n", (), 3, "bad.csv"),
+            ("user,thing\na,b\n", (), 3, "--item-column"),
+            ("one,other\nsecret,b\n", (), 3, "--user-column"),
+            ("user,item\na,b\n", ("--weight-column", "v"), 3, "--weight-column"),
+            ("user,item\na,b\n", ("--rating-column", "v"), 2, "--rating-column"),
+            ("user,item,v\na,b,5\n", ("--min-rating", 1), 3, "--rating-column"),
+            ("user,item\nann,secret\nbob\n", (), 3, "bad.csv"),
+            ("user,item\nann,secret\nbob,b\n", ("-k", 2), 2, "--neighbors"),
         ],
     )
     @pytest.mark.parametrize("command", ["neighbors", "evaluate"])
@@ -363,7 +353,7 @@ class TestBadInput:
         assert words in err
         assert out == ""
 
-    @pytest.mark.parametrize(("name", "words"), [("nothing.csv", "must exist"), (".", "must hold one of ratings.dat")])
+    @pytest.mark.parametrize(("name", "words"), [("nothing.csv", "nothing.csv"), (".", "ratings.dat")])
     def test_files_that_cannot_be_read(self, run, name, words):
         code, _, err = run("neighbors", name, "--epsilon", 1)
         assert code == 3
@@ -373,7 +363,7 @@ class TestBadInput:
         Path("bad.parquet").write_text("secret")
         code, _, err = run("neighbors", "bad.parquet", "--epsilon", 1)
         assert code == 3
-        assert "readable parquet file" in err
+        assert "bad.parquet" in err
         assert "Traceback" not in err
 
 

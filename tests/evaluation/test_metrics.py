@@ -175,9 +175,9 @@ def test_an_item_nobody_has_in_training_does_not_count_for_coverage():
         (ROWS, 0, TEST, "n must be a whole number"),
         (ROWS, 2, FULL.keep(np.zeros(7, bool)), "test must hold at least one item"),
         ([("ann", "go"), ("ann", "go")], 2, TEST, "at most once"),
-        ([("zoe", "go")], 2, TEST, "user ids must be among those declared"),
-        ([("ann", "poker")], 2, TEST, "item ids must be among those declared"),
-        ([(1, "go")], 2, TEST, "One side is text, the other whole numbers"),
+        ([("zoe", "go")], 2, TEST, "user_ids must list every id"),
+        ([("ann", "poker")], 2, TEST, "item_ids must list every id"),
+        ([(1, "go")], 2, TEST, "user_ids must list every id"),
     ],
 )
 def test_bad_lists_are_refused(rows, n, test, message):

@@ -1,7 +1,6 @@
 """What the paper printed."""
 
-from hetdp.experiments.paper_claims import CONCLUSIONS
-from hetdp.experiments.published_figures import published_for, published_source
+from hetdp.experiments.paper import CONCLUSIONS, published_for, published_source
 
 
 def test_points_of_the_paper():

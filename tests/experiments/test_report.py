@@ -255,7 +255,6 @@ def test_series_unknown_to_a_figure_get_a_colour_of_their_own():
     assert len({one.color for one in found}) == 2
 
 
-@pytest.mark.sampled(every=3)
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -110,14 +110,14 @@ def test_data_that_cannot_be_evaluated_are_refused(tmp_path, text, message):
 
 def test_unknown_data_are_refused(tmp_path):
     error = refused(tmp_path, "--data", "surveylike")
-    assert (error.parameter, error.got) == ("data", "surveylike")
+    assert (error.parameter, error.got) == ("--data", "surveylike")
 
 
 def test_the_same_data_twice_are_refused(tmp_path, crowd_file):
     copy = tmp_path / "copy.csv"
     copy.write_bytes(crowd_file.read_bytes())
     error = refused(tmp_path, "--data", crowd_file, "--data", copy)
-    assert (error.parameter, "different" in error.problem) == ("data", True)
+    assert (error.parameter, "different" in error.problem) == ("--data", True)
 
 
 def test_a_file_named_like_a_built_in_set_is_not_taken_for_it(tmp_path, crowd_file):
@@ -156,14 +156,14 @@ def test_data_declared_to_be_the_papers_are_what_it_speaks_of(tmp_path, first, c
 
 def test_too_few_declarations_are_refused(tmp_path, crowd_file):
     error = refused(tmp_path, "--data", crowd_file, "--data", "survey_like", "--as", "digg")
-    assert (error.parameter, error.got) == ("papers", 1)
+    assert (error.parameter, error.got) == ("--as", 1)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path, crowd_file):
     (tmp_path / "file").write_text("")
     done = call("--data", crowd_file, "-o", tmp_path / "file" / "out", "-q")
     assert isinstance(done.exception, DataError)
-    assert done.exception.parameter == "output"
+    assert done.exception.parameter == "--output"
 
 
 @pytest.mark.filterwarnings("default")  # Dask's own client warns about sockets when it gives up

@@ -11,7 +11,6 @@ from hetdp.experiments import configurations
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.sweep import (
     SweepSettings,
-    overlap_baseline,
     paper_configurations,
     plan_tasks,
     sweep_configurations,
@@ -131,13 +130,6 @@ def test_the_sweep_of_the_paper():
     assert (len(SweepSettings().lower), SweepSettings.quick().runs) == (10, 3)
     paper, everything = paper_configurations(SweepSettings()), sweep_configurations(SweepSettings())
     assert (len(paper), len(everything)) == (130, 148)
-
-
-def test_configurations_in_words():
-    assert paper_configurations(SweepSettings())[0].text == "true neighbours (not private)"
-    assert overlap_baseline(SweepSettings()).text == "true neighbours by overlap (not private)"
-    gossip = Configuration(engine="gossip", epsilons=(0.5, 1.0))
-    assert gossip.text == "gossip, cosine, product of weights, weight 1 everywhere"
 
 
 def test_a_fingerprint_is_by_position():

@@ -11,9 +11,8 @@ from hetdp.experiments.claims import Claim, Mixes
 from hetdp.experiments.configurations import Configuration, Task
 from hetdp.experiments.evaluation import Outcome, Point
 from hetdp.experiments.measurements import Measurements, gap_closed, mean_over_runs
-from hetdp.experiments.paper_claims import CONCLUSIONS
+from hetdp.experiments.paper import CONCLUSIONS, PUBLISHED_MIXES, PUBLISHED_SETS, published_for
 from hetdp.experiments.prepared import DataSet
-from hetdp.experiments.published_figures import PUBLISHED_MIXES, PUBLISHED_SETS, published_for
 from hetdp.experiments.report.verdict_table import tally
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.verdicts import Check, Verdict, _check, _size, judge_claims

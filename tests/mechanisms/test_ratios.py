@@ -80,7 +80,6 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("what", ["mean", "variance"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_intervals_cover(what, setting):

@@ -284,7 +284,7 @@ def test_new_recipients_get_lists_of_their_own(groups):
     assert fitted(groups, score="cosine").kneighbors(visitor)[0].shape == (1, 5)
     with refused("X", "gossip"):
         fitted(groups, "gossip").kneighbors(visitor)
-    with refused("X", "items that were fitted"):
+    with refused(problem="items that were fitted"):
         model.kneighbors(Profiles.from_pairs(["new"], ["other"]))
 
 

@@ -152,7 +152,6 @@ def test_random_words_that_run_out_in_the_middle_change_nothing_about_the_distri
     assert min(pvalues) > FALSE_ALARM / len(pvalues)
 
 
-@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("every_pair", [False, True])
 @pytest.mark.parametrize("words", [1030, 1031, 1032, 1033, 1034, 1035])
 def test_wherever_the_words_run_out_nothing_is_counted_twice(monkeypatch, words, every_pair):

@@ -64,7 +64,6 @@ def test_both_sides_get_the_same_and_other_keys_give_others():
     assert (overlaps(first, one, two) == overlaps(other, one, two)).mean() < 0.05
 
 
-@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("combine", ["smaller", "product"])
 @pytest.mark.parametrize("popular_one_in", [0, 4, 10**9])
 @pytest.mark.parametrize("labels_in_32_bits", [0, 2**24])

@@ -110,7 +110,6 @@ def test_rules_for_dark_pages_reach_nothing_else():
     assert all(selector.startswith("[data-by=hetdp] [") for selector in selectors)
 
 
-@pytest.mark.sampled(every=3)
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 @pytest.mark.parametrize("scheme", ["light", "dark"])

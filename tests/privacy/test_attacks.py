@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import hetdp
-from hetdp import Box, errors, mechanisms, queries
+from hetdp import Box, mechanisms, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import laplace_integers
+from tests.support.errors import refused
 
 ONE = queries.total(Box([0], [1]))
 
@@ -24,17 +25,17 @@ def exact_loss(plan, one, two, size):
 
 @pytest.mark.parametrize(("multiplier", "epsilon"), [(1e6, 1e-12), (1e10, 1e-8), (1.0, 1e-18)])
 def test_noise_too_wide_for_64_bits_is_refused_instead_of_left_out(multiplier, epsilon):
-    with pytest.raises(errors.InvalidInput, match="large enough, and the multiplier small enough"):
+    with refused("epsilon"):
         hetdp.release(hetdp.stretch(ONE, [1.0], multiplier=multiplier), [1], epsilon=epsilon)
-    with pytest.raises(errors.InvalidInput, match="large enough"):
+    with refused("rho"):
         hetdp.release(hetdp.stretch(ONE, [1.0], multiplier=multiplier), [1], noise="gaussian", rho=epsilon**2 * 1e-12)
 
 
 def test_the_samplers_themselves_refuse_what_they_cannot_draw():
     for draw, spread in ((laplace_integers, 2**53), (gaussian_integers, 2**106), (laplace_integers, 0)):
-        with pytest.raises(errors.InvalidInput, match=r"must be above 0 and .* 2\*\*52 steps"):
+        with refused(None, "2**52"):
             draw(Fraction(spread), 1, seeded_stream(0))
-    with pytest.raises(errors.InvalidInput, match="epsilon must be large enough"):
+    with refused("epsilon"):
         hetdp.release_distortion_bound(hetdp.stretch(ONE, [0.5]), epsilon=1e-20)
 
 
@@ -61,7 +62,7 @@ def test_huge_multipliers_and_epsilons_do_not_overflow(weight):
 
 def test_a_grid_finer_than_floats_can_count_is_refused():
     for query in (queries.total(Box([-1], [1])), queries.norm(Box([-1], [1]))):
-        with pytest.raises(errors.InvalidInput, match="grid must be at least"):
+        with refused("grid"):
             hetdp.plan(hetdp.stretch(query, [0.5]), epsilon=16384.0, grid=2.0**-59)
 
 
@@ -93,10 +94,10 @@ def test_no_cell_raises_warns_or_changes_how_another_is_read(cell):
 
 
 def test_a_column_that_cannot_be_read_is_refused_without_its_message():
-    with pytest.raises(errors.InvalidInput, match="values must be a sequence of numbers") as caught:
+    with refused("values") as caught:
         hetdp.release(hetdp.stretch(ONE, [1.0]), Treacherous(), epsilon=1.0)
-    assert "SECRET" not in str(caught.value)
-    assert caught.value.__cause__ is None
+    assert "SECRET" not in str(caught.error)
+    assert caught.error.__cause__ is None
 
 
 def test_arithmetic_that_could_overflow_is_refused_before_any_value_is_seen():
@@ -108,9 +109,9 @@ def test_arithmetic_that_could_overflow_is_refused_before_any_value_is_seen():
         lambda: queries.total(Box.uniform(0, 1.7e308, size=3)),
         lambda: queries.logistic([1e200, 1], Box.uniform(0, 1e200, size=2)),
     ):
-        with pytest.raises(errors.InvalidInput, match="finite arithmetic"):
+        with refused(None, "finite arithmetic"):
             make()
-    with pytest.raises(errors.InvalidInput, match="sensitivity of the query"):
+    with refused(None, "sensitivity of the query"):
         hetdp.plan(hetdp.stretch(queries.total(Box([0], [1e-300])), [1.0]), epsilon=1.0)
 
 
@@ -147,12 +148,12 @@ def test_losses_are_never_counted_too_small():
 
 def test_a_view_with_a_repeated_item_is_refused():
     ledger = hetdp.Ledger(limits=[1.0], items=["ann"])
-    with pytest.raises(errors.InvalidInput, match="items must be all different"):
+    with refused("items"):
         ledger.view(["ann", "ann"])
 
 
 def test_absurd_weights_are_refused_like_others():
-    with pytest.raises(errors.InvalidInput, match="weights must be numbers"):
+    with refused("weights"):
         hetdp.PrivacyWeights([10**400])
 
 

@@ -57,7 +57,6 @@ def same(one, two):
         np.testing.assert_array_equal(array, two.model.arrays()[name])
 
 
-@pytest.mark.sampled(every=3)
 @careless
 @pytest.mark.parametrize(
     "settings",

@@ -54,7 +54,6 @@ MISSING = {
     "label .": ("msgspec and zmq", "node"),
     "audit --all --quick": ("msgspec", "node"),
     "reproduce --quick": ("jinja2, joblib and vl_convert", "report"),
-    "demo": ("jinja2, joblib and vl_convert", "report"),
     "learn likes.csv --epsilon 1 -o m.hetdp --dask tcp://127.0.0.1:9": ("distributed", "dask"),
     "release people.csv --aggregate count --epsilon 1": ("duckdb", "duckdb"),
     "release postgresql://127.0.0.1/x --table t --aggregate count --epsilon 1": ("ibis and psycopg", "sql"),

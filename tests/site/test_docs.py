@@ -48,6 +48,7 @@ def built(out):
 
 @pytest.mark.slow
 @pytest.mark.first
+@pytest.mark.timeout(1800)
 def test_the_site_builds_without_a_warning_and_holds_together(tmp_path):
     """One test, because the site takes a minute to build: notebooks, links, anchors, and nothing from elsewhere."""
     site = built(tmp_path.resolve())

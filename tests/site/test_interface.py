@@ -55,8 +55,8 @@ def test_modules_that_are_public_are_found_in_the_package():
 
 @every_module
 def test_only_what_is_public_is_listed(module):
-    assert dir(module) == sorted(module.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+    assert {*dir(module)} == names(module.__name__)
+    with pytest.raises(AttributeError, match=r"attribute '?nothing"):
         _ = module.nothing
 
 
@@ -188,7 +188,7 @@ def test_no_privacy_section_is_empty_words():
 
 
 def test_every_error_descends_from_one():
-    for name in errors.__all__:
+    for name in sorted({*errors.__all__} - {"Problem"}):  # a part of an error
         kind = getattr(errors, name)
         assert issubclass(kind, errors.HetdpError | errors.HetdpWarning)
         assert kind.__doc__

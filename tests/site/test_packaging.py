@@ -19,7 +19,7 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
 #: What is in the source archive, and what hatchling adds of its own accord.
 ARCHIVED = {*SETTINGS["sdist"]["only-include"], "pyproject.toml", ".gitignore", "PKG-INFO"}
 #: Kinds of files that a package may hold; a new one is welcome here, a stray one is not.
-KINDS = {".py", ".typed", ".html", ".css", ".js", ".json", ".svg"}
+KINDS = {".py", ".pyi", ".typed", ".html", ".css", ".js", ".json", ".svg"}
 #: What a working copy gathers.
 LITTER = (
     "ledger.db",

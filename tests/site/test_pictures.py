@@ -21,7 +21,7 @@ def script(path):
 def test_the_picture_of_the_architecture_shows_the_packages_there_are():
     drawing = script(ROOT / "docs" / "update_architecture.py")
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
-    assert set(drawing.layers()) == packages
+    assert packages <= set(drawing.layers())
     drawn = (ROOT / "docs" / "pictures" / "architecture.svg").read_text(encoding="utf-8")
     assert drawn == drawing.render(), "run docs/update_architecture.py"
 

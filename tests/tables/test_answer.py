@@ -45,8 +45,8 @@ def test_every_group_has_its_estimate_and_interval_in_the_panel_of_its_aggregate
 def test_nothing_in_a_picture_was_not_released(answer):
     text = json.dumps(answer.plot().to_dict())
     public = json.dumps(answer.public())
-    numbers = {float(number) for number in re.findall(r"-?\d+\.\d{5,}", text.split('"datasets"')[1])}
-    assert numbers
+    numbers = {cell for row in values(answer.plot()) for cell in row.values() if isinstance(cell, float)}
+    assert len(numbers) > len(answer.rows)
     assert all(repr(number) in public for number in numbers)
     for shown in (text, answer._repr_html_()):
         assert "31.41592" not in shown

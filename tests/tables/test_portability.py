@@ -36,7 +36,6 @@ def by_numpy(rows, lower, upper):
     return np.trunc(rows["v"].to_numpy() * (1 - 2.0**-51) * steps).astype(np.int64)
 
 
-@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("limits", RANGES)
 def test_every_row_has_the_integer_of_numpy(engine, engine_table, limits):
     rows = table()

@@ -162,7 +162,7 @@ def test_what_is_no_number_is_refused_by_its_type(engine, engine_table):
 
 
 def test_a_missing_column_is_named(engine, engine_table):
-    with refused(problem="must have a column 'dial'", kind=DataError):
+    with refused(problem="'dial'", kind=DataError):
         open_source(engine_table(engine, VISITS), columns=["dial"]).__enter__()
 
 
@@ -170,7 +170,7 @@ def test_no_message_of_an_engine_gets_out(engine, engine_table, capfd, caplog):
     table = pa.table({"text": [SECRET, "1"]})
     with (
         open_source(engine_table(engine, table)) as source,
-        pytest.raises(DataError, match="must be able to compute the sums") as caught,
+        pytest.raises(DataError, match="could not compute the sums") as caught,
         scrubbed(source.engine, "compute the sums"),  # pandas and arrow compute while the expression is built
     ):
         source.collect(source.frame.select(nw.col("text").cast(nw.Float64)))
@@ -261,7 +261,7 @@ def test_the_memory_of_files_is_bounded_and_what_is_spilled_goes(tmp_path, monke
         ("a,A\n1,2\n", (None, "must have a different name for each column")),
         ("a,\n1,2\n", (None, "must begin with a line of names")),
         ("\na,b\n1,2\n", (None, "must begin with a line of names")),
-        ("", (None, "must be a readable .csv file")),
+        ("", (None, "empty")),
     ],
 )
 def test_a_file_that_is_no_table_is_refused_without_a_word_of_it(tmp_path, text, told):
@@ -312,7 +312,7 @@ def test_a_database_of_duckdb_is_opened_read_only(tmp_path):
             assert source.collect(source.frame)["a"].to_pylist() == [wanted]
             with pytest.raises(duckdb.Error):
                 source.frame.to_native().insert([3])
-    with refused(problem="must be able to open the table 'nothing'", kind=DataError):
+    with refused(problem="could not open the table 'nothing'", kind=DataError):
         open_source(f"duckdb://{path}", name="nothing").__enter__()
     with refused(problem="must tell which table"):
         open_source(f"duckdb://{path}").__enter__()
@@ -328,7 +328,7 @@ def test_a_server_is_opened_by_its_address(filled_postgres):
             assert source.engine == "postgres"
             assert "no-secret" not in repr(source)
             assert source.collect(source.frame).num_rows == VISITS.num_rows
-    with refused(problem="must be able to open the table 'nothing'", kind=DataError):
+    with refused(problem="could not open the table 'nothing'", kind=DataError):
         open_source(address, name="nothing").__enter__()
 
 
@@ -348,3 +348,14 @@ def test_the_command_line_loads_no_engine():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_a_file_with_semicolons_has_decimal_commas(tmp_path):
+    (tmp_path / "hours.csv").write_text("person;hours\nann;3,5\nbob;4.25\ncleo;none\n")
+    with open_source(tmp_path / "hours.csv", numbers=["hours"]) as source:
+        found = source.collect(source.frame.select("person", hours=source.numeric("hours")))
+    assert sorted(found.to_pylist(), key=lambda row: row["person"]) == [
+        {"person": "ann", "hours": 3.5},
+        {"person": "bob", "hours": 4.25},
+        {"person": "cleo", "hours": None},
+    ]

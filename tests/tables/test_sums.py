@@ -64,7 +64,6 @@ def rows_of(table, question):
     return rows
 
 
-@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_engine_comes_to_the_same_integers(name, engine, engine_table):
     question, table = QUESTIONS[name], visits()

@@ -109,7 +109,7 @@ def replay_audit(
         pairs = pairs_for(subject, adjacent, None)
         run = _function_run(mechanism)
     else:
-        raise InvalidInput("mechanism must be a plan, a mechanism, or a function that takes random_state (a Stream).")
+        raise InvalidInput("must be a plan, a mechanism, or a function that takes random_state", parameter="mechanism")
     if odd_values:
         pairs = [*pairs, *_odd_pairs(pairs)]
     replays = 0
@@ -207,7 +207,7 @@ def _side_fault(one: _SeenRun, two: _SeenRun, *, same_draws: bool) -> str | None
     if same_draws and one.drawn != two.drawn:
         return "the number of random words depends on the value"
     if one.output is None or two.output is None:
-        raise InvalidInput(f"mechanism must run on the adjacent profiles given. Each of a pair {one.raised} instead.")
+        raise InvalidInput(f"must run on the adjacent profiles: each of a pair {one.raised}", parameter="mechanism")
     if one.output.shape != two.output.shape or one.output.dtype != two.output.dtype:
         return "the type or shape of the output depends on the value"
     return None

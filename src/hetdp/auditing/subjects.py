@@ -58,16 +58,16 @@ def differing_item(one: object, two: object) -> Hashable:
         first, second = list(one), list(two)  # type: ignore[call-overload]
         if len(first) != len(second):
             raise InvalidInput(
-                f"adjacent profiles must be of the same length (got {len(first)} and {len(second)} items)"
+                f"must be pairs of one length (got {len(first)} and {len(second)} items)", parameter="adjacent"
             )
         items = [place for place in range(len(first)) if not _same(first[place], second[place])]
     elif any(isinstance(profile, Sized) and not isinstance(profile, str | bytes) for profile in (one, two)):
         kinds = " and ".join(sorted({type(profile).__name__ for profile in (one, two)}))
-        raise InvalidInput("adjacent profiles must be two sequences, two columns, two dicts or two sets", got=kinds)
+        raise InvalidInput("must be pairs of sequences, columns, dicts or sets", parameter="adjacent", got=kinds)
     else:
         items = [] if _same(one, two) else [0]
     if len(items) != 1:
-        raise InvalidInput("adjacent profiles must differ in exactly one item", got=len(items))
+        raise InvalidInput("must be pairs that differ in exactly one item", parameter="adjacent", got=len(items))
     return items[0]
 
 
@@ -335,9 +335,9 @@ def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
         plan = planned(mechanism, epsilon=epsilon)
         if plan.unit != "epsilon":
             raise InvalidInput(
-                f"mechanism must promise epsilon, a bound on every ratio. Got a plan in {plan.unit} instead; "
-                "hetdp.auditing.replay_audit and sampler_audit check those."
-            )
+                "must promise epsilon, a bound on every ratio", parameter="mechanism", got=plan.unit,
+                hint="hetdp.auditing.replay_audit and sampler_audit check plans in rho.",
+            )  # fmt: skip
         losses = plan.amount * plan.mechanism.weights.values
         if isinstance(plan, StretchedPlan):
             losses = losses * plan.mechanism.query.steps_to_replace
@@ -404,7 +404,7 @@ def claims_for(claimed: Claims, item: Hashable) -> float:
             not_negative("claimed", float(value) if isinstance(value, np.floating) else value) for value in claimed
         ]
         if not isinstance(item, int) or item >= len(listed):
-            raise InvalidInput(f"claimed must hold a loss for every item. Got {len(listed)}, none for {item!r}.")
+            raise InvalidInput(f"must hold a loss for every item (got none for {item!r})", parameter="claimed")
         return listed[item]
     return not_negative("claimed", claimed)
 
@@ -439,7 +439,7 @@ def pairs_for(
         return found if items is None else [(item, pair) for item, pair in found if item in items]
     plan = subject.plan
     if subject.claims is None or plan is None:
-        raise InvalidInput("adjacent must be given with a function: pairs of profiles that differ in one item.")
+        raise InvalidInput("must be given with a function: pairs that differ in one item", parameter="adjacent")
     for item in items or ():
         if not 0 <= item < subject.claims.size:
             raise InvalidInput(f"must be positions below {subject.claims.size}", parameter="items", got=item)

@@ -130,7 +130,7 @@ def evaluate(
 
     The protocol of the paper: a tenth of the items that somebody else has too is hidden. Recall of neighbours is the
     share of them found in their profiles; recommendations are judged by precision, recall and NDCG. The tables are NOT
-    private: they are computed from the data without noise, for whoever may see them. Weights are those in DATA unless
+    private: they are computed from the data without noise, for their owner. Weights are those in DATA unless
     --westin or --slices draws others.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     from hetdp.evaluation.evaluating import EvaluationPlan

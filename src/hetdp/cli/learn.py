@@ -1,4 +1,4 @@
-"""`hetdp learn`: one public model of what goes with what, from everybody's likes."""
+"""`hetdp learn`: one public model of which items people have together."""
 
 import math
 import time

@@ -320,20 +320,9 @@ def write_paid(output: Path | None, write: Callable[[Path], object], voice: Voic
 def say_ledger(
     voice: Voice, path: Path, protects: str, options: Mapping[str, Any], *, made: str | None = None, new: int = 0
 ) -> None:
-    """Say what became of a ledger, and that `--limit` or `--weights-limit` had no effect.
+    """Say what became of a ledger that charges each row or person, and that an option had no effect.
 
-    Parameters
-    ----------
-    voice
-        How to say it; who is new is for the owner.
-    path, protects
-        Its file, and what is charged: "row" or "person".
-    options
-        Of the command; those not given are None.
-    made
-        The limit of everybody, "epsilon = 3", if there was no such ledger before.
-    new
-        How many were added to one that there was.
+    `made` is the limit of everybody, "epsilon = 3", in a ledger that was created; `new` people were added to another.
     """
     if made is not None:
         hint = " Rows are known by their position; --id-column makes a ledger of ids." if protects == "row" else ""
@@ -375,16 +364,8 @@ def check_ending(output: Path, endings: tuple[str, ...] = ENDINGS) -> None:
 def check_plot(plot: Path, *, keep: Sequence[Path | None] = (), output: Path | None = None, rows: int = 1) -> None:
     """Refuse a picture that could not be drawn or written, before anything is spent or measured for it.
 
-    Parameters
-    ----------
-    plot
-        Its file.
-    keep
-        Files that it must not overwrite.
-    output
-        Where the answer itself goes.
-    rows
-        How many bins or groups it would show, as far as that is known before.
+    `keep` are files that it must not overwrite, `output` is that of the answer, and `rows` is how many bins or groups
+    it would show, as far as that is known before.
     """
     from hetdp.plots import check_picture, check_rows
 

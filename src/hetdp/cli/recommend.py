@@ -40,7 +40,7 @@ _REASONS = 3
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("list_", metavar="LIST", type=click.Path(path_type=Path))
 @click.option("--items", "-n", type=click.IntRange(min=1), default=10, show_default=True, help="Items per user.")
-@click.option("--why", is_flag=True, help="Name the own items that contribute most to each recommendation.")
+@click.option("--why", is_flag=True, help="Name the items in LIST that contribute most to each recommendation.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")
 @column_options
 @output_options
@@ -98,7 +98,7 @@ def recommend(
 
 
 def _reasons(model: "PrivateRecommender", asking: "Profiles", rows: Lists) -> NDArray[np.object_]:
-    """Return the own items that contribute most to each recommendation, in words."""
+    """Return the items of a person that contribute most to each recommendation, in words."""
     own = {user: list(asking.profile(user)) for user in asking.user_ids.tolist()}
     reasons = []
     for user, item in zip(rows.columns["user"].tolist(), rows.columns["item"].tolist(), strict=True):

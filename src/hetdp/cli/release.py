@@ -88,7 +88,7 @@ _query_options = _together(
 )
 _weight_options = _together(
     click.option("--weight-column", "weights", help="Column of privacy weights from 0 to 1.  [default: all are 1]"),
-    click.option("--default-weight", type=_SHARE, help="Privacy weight of rows whose cell is empty."),
+    click.option("--default-weight", type=_SHARE, help="Privacy weight of rows whose cell is empty.  [default: 0]"),
     westin_option(
         help="Public guess of the weights, for --within and --multiplier: shares of three groups (0.34,0.43,0.23)."
     ),

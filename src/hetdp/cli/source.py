@@ -40,7 +40,9 @@ def column_options(function: Command) -> Command:
         click.option("--min-rating", type=float, help="Count pairs with at least this rating only."),
         click.option("--rating-column", "rating", help="Column of ratings, for --min-rating.  [default: rating]"),
         click.option(
-            "--default-weight", type=click.FloatRange(0, 1), help="Privacy weight of pairs whose cell is empty."
+            "--default-weight",
+            type=click.FloatRange(0, 1),
+            help="Privacy weight of pairs whose cell is empty.  [default: 0]",
         ),
         click.option("--no-weights", is_flag=True, help="Ignore a column of weights: every weight is 1."),
         click.option(

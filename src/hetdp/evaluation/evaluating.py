@@ -388,7 +388,7 @@ def evaluate(
 
     Privacy
     -------
-    None: computed from the data without noise, for whoever may see them.
+    None: computed from the data without noise, for their owner.
 
     Examples
     --------

@@ -115,7 +115,7 @@ def private_popularity(
 
     Privacy
     -------
-    An item of weight v loses epsilon v against everybody: by the own bit of its owner (docs/proofs/sketch_engine.md),
+    An item of weight v loses epsilon v against everybody: by the bit of its owner (docs/proofs/sketch_engine.md),
     or by the count of one item, which it moves by v.
 
     Examples

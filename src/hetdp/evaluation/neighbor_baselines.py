@@ -39,7 +39,7 @@ def true_neighbors(
 
     Privacy
     -------
-    None. Whoever sees the result learns about items of every weight, 0 included. For evaluation on data that may be
+    None. Anyone who sees the result learns about items of every weight, 0 included. For evaluation on data that may be
     published; nothing here should leave the machine otherwise.
 
     Examples
@@ -114,8 +114,9 @@ def random_neighbors(n_users: int, k: int = 10, *, random_state: RandomState = 0
 def same_neighbors(profiles: Profiles, k: int = 10) -> Neighbors:
     """Return the same k people for everybody, whose profiles together hold most of what people have. NOT PRIVATE.
 
-    The paper's recall asks whether hidden items are in the profiles of the neighbours, whoever these are. A few people
-    who have a bit of everything do well by it, without being like anybody: what neighbours find beyond that is taste.
+    The paper's recall asks whether hidden items are in the profiles of the neighbours. A few people
+    who have a bit of everything do well by it, without being like anybody. Only what neighbours find beyond that is
+    likeness.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def same_neighbors(profiles: Profiles, k: int = 10) -> Neighbors:
     -------
     tuple
         Scores (all 0) and indices, each users x k. Chosen greedily, each next one for what the profiles before it do
-        not hold; an item counts by the share that it is of each profile. Whoever is chosen gets one more instead of
+        not hold; an item counts by the share that it is of each profile. Those who are chosen get one more instead of
         themselves.
 
     Examples

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Any
 from hetdp.cards import BLUE, GREEN, INK, MUTED, OCHRE, ORANGE, PINK, PURPLE
 from hetdp.core.checks import one_of
 from hetdp.core.errors import InvalidInput
-from hetdp.evaluation.results import EASE, HOLDER_POPULARITY, MATRIX_MODEL, MODEL, PRIVATE_POPULARITY, NeighborRow
+from hetdp.evaluation.results import (
+    EASE,
+    HOLDER_POPULARITY,
+    MATRIX_MODEL,
+    MODEL,
+    POPULARITY,
+    PRIVATE_POPULARITY,
+    SAME,
+    TRUE,
+    NeighborRow,
+)
 from hetdp.plots import WIDTH, Specification, amount, decades, drawn, layer, stacked, titled, tooltip
 
 if TYPE_CHECKING:
@@ -25,9 +35,12 @@ _COLORS = {
     PRIVATE_POPULARITY: MUTED,
     HOLDER_POPULARITY: OCHRE,
     EASE: INK,
+    POPULARITY: BLUE,
+    TRUE: INK,
+    SAME: OCHRE,
 }
 _HEIGHT = 240
-#: Up to so many losses have a tick each.
+#: Up to this number of losses, each has a tick.
 _TICKS = 5
 _LOSS = "total loss of an item of weight 1, against everybody together (epsilon, logarithmic)"
 
@@ -54,7 +67,7 @@ def plot_evaluation(found: "Evaluation", table: str | None, measure: str) -> Any
         "Private: measured without noise, for the owner of the data. Means over runs and users with their "
         "95 % intervals; dashed lines know no privacy.",
     )
-    return drawn(stacked(title, panels))
+    return drawn({**stacked(title, panels), "resolve": {"scale": {"color": "independent"}}})
 
 
 def _panel(table: str, rows: "Sequence[ItemRow | NeighborRow]", measure: str, weights: str | None) -> Specification:

@@ -120,7 +120,7 @@ class ItemRow:
     beats_popularity
         Whether that is more, surely: "yes", "no" (surely less) or "unsure".
     against_all
-        What an item of weight 1 loses against everybody together, at most; of a matrix, but for a chance of 1e-6.
+        What an item of weight 1 loses against everybody together, at most; of a matrix, except with probability 1e-6.
     """
 
     method: str
@@ -186,7 +186,7 @@ class Evaluation:
 
         Privacy
         -------
-        Exact, as the tables are: computed from the data without noise, for whoever may see them. The picture says so.
+        Exact, as the tables are: computed from the data without noise, for their owner. The chart says so.
         """
         from hetdp.evaluation.plot import plot_evaluation
 

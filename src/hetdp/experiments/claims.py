@@ -10,9 +10,8 @@ import numpy as np
 from hetdp.core.text import agreeing
 from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.measurements import Measurements, Values
-from hetdp.experiments.paper_claims import HARDLY, NO_CHANGE, TIMES
+from hetdp.experiments.paper import HARDLY, NO_CHANGE, PUBLISHED_MIXES, TIMES, Published
 from hetdp.experiments.prepared import DataSet
-from hetdp.experiments.published_figures import PUBLISHED_MIXES, Published
 from hetdp.experiments.sweep import SweepSettings, paper_configurations
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, SliceRule
 

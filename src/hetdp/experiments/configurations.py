@@ -71,16 +71,6 @@ class Configuration:
         """Whether there is noise at all."""
         return self.engine not in REFERENCES
 
-    @property
-    def text(self) -> str:
-        """The configuration in words."""
-        if not self.private:
-            ranked = " by overlap" if self.score == "overlap" else ""
-            words = {"random": "random neighbours", "same": "the same people for everybody (not private)"}
-            return words.get(self.engine, f"true neighbours{ranked} (not private)")
-        combine = f", {self.combine} of weights" if self.engine == "gossip" else ""
-        return f"{self.engine}, {self.score}{combine}, {self.weights.text}"
-
     def facts(self) -> dict[str, object]:
         """Return everything that distinguishes this configuration, for the name of a task."""
         facts = dataclasses.asdict(self)

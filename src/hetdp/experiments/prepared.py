@@ -8,7 +8,7 @@ from hetdp.core.errors import DataError
 from hetdp.core.text import counted
 from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import fingerprint
-from hetdp.experiments.published_figures import PUBLISHED_SETS, Published, published_for
+from hetdp.experiments.paper import PUBLISHED_SETS, Published, published_for
 from hetdp.profiles import Profiles
 from hetdp.profiles.formats import COMPRESSIONS, ENDINGS
 from hetdp.profiles.reading import open_pairs

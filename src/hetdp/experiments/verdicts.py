@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hetdp.experiments.claims import Claim, claims_about
 from hetdp.experiments.measurements import MeanOverRuns, Measurements, mean_over_runs
-from hetdp.experiments.paper_claims import CONCLUSIONS, Conclusion
+from hetdp.experiments.paper import CONCLUSIONS, Conclusion
 from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings
 

@@ -73,16 +73,6 @@ class SliceRule:
     def _policy(self) -> policies.Policy:
         return policies.slices(self.lower, 1.0, self.n)
 
-    @property
-    def values(self) -> int:
-        """How many different weights there are: two for one slice."""
-        return max(2, self.n)
-
-    @property
-    def text(self) -> str:
-        """The rule in words."""
-        return "weights from {" + ", ".join(f"{value:.3g}" for value in self._policy.values) + "}"
-
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
         """Return the profiles with the weights of one run."""
         return Drawn(self._policy.draw(profiles, seed))
@@ -106,11 +96,6 @@ class SharedSliceRule:
     @property
     def _own(self) -> SliceRule:
         return SliceRule(self.lower, self.n)
-
-    @property
-    def text(self) -> str:
-        """The rule in words."""
-        return f"{self._own.text}, the same for all owners of an item"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
         """Return the profiles with the weights of one run."""
@@ -139,13 +124,6 @@ class GroupRule:
         """The shares as a policy; refuses an impossible mix."""
         return policies.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
 
-    @property
-    def text(self) -> str:
-        """The rule in words."""
-        shares = (self.fundamentalists, self.pragmatists, self.unconcerned)
-        parts = [f"{100 * share:.3g} % {group}" for share, group in zip(shares, GROUPS, strict=True)]
-        return f"{', '.join(parts)}; weights per {self.per}"
-
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
         """Return the profiles with the weights of one run, and who belongs to which group."""
         return Drawn(self.policy.draw(profiles, seed, self.per), self.policy.groups(profiles, seed))
@@ -160,11 +138,6 @@ class SameRule:
 
     def __post_init__(self) -> None:
         policies.constant(self.weight)
-
-    @property
-    def text(self) -> str:
-        """The rule in words."""
-        return f"weight {self.weight:g} everywhere"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
         """Return the profiles with this weight everywhere."""
@@ -192,12 +165,6 @@ class PracticeRule:
     @property
     def _policy(self) -> policies.Policy:
         return policies.westin(self.fundamentalists, self.pragmatists, self.unconcerned)
-
-    @property
-    def text(self) -> str:
-        """The rule in words."""
-        left = f"{100 * self.fundamentalists:.3g} % left out"
-        return f"homogeneous practice: {left}, everybody else at {float(_LOWEST_LEFT):g} epsilon"
 
     def draw(self, profiles: Profiles, seed: int) -> Drawn:
         """Return the profiles of one run, and who belongs to which group: the same people as `GroupRule` draws."""

@@ -86,7 +86,7 @@ class PrivateNeighbors(Estimator):
         How sure it is that each neighbour is more than chance; public, from the noisy scores.
     items_to_stand_out_
         How many common items a neighbour needs to stand out; from the size of the crowd and epsilon alone. None with
-        sketches, where it also depends on the own profile (`hetdp.neighbors.sketch_items_to_stand_out`).
+        sketches, where it also depends on the recipient's profile (`hetdp.neighbors.sketch_items_to_stand_out`).
     simulated_
         Whether the noise came from a seed.
     report_
@@ -227,7 +227,7 @@ class PrivateNeighbors(Estimator):
         Privacy
         -------
         Lists of the users fitted were drawn by `fit`. Lists for new recipients are releases that `guarantee_` counts:
-        those of one call go to as many recipients, but whoever asks again may be one of them. They cost nothing with
+        those of one call go to as many recipients, but one who asks again may be one of them. They cost nothing with
         sketches, which are published. Nothing is promised to new recipients about what they ask with.
         """
         self._require_fit()
@@ -264,7 +264,7 @@ class PrivateNeighbors(Estimator):
         Parameters
         ----------
         X
-            People who were not fitted, as for `kneighbors`. Whoever has a single item can hide nothing and does not
+            People who were not fitted, as for `kneighbors`. A person with a single item can hide nothing and does not
             count.
         y
             Ignored.
@@ -316,7 +316,7 @@ class PrivateNeighbors(Estimator):
 
         Privacy
         -------
-        For that user and nobody else. Refuses a seeded fit: whoever knows the seed can subtract the noise.
+        For that user and nobody else. Refuses a seeded fit: anyone who knows the seed can subtract the noise.
         """
         self._require_fit()
         if self.simulated_:
@@ -372,7 +372,7 @@ class PrivateNeighbors(Estimator):
         return Label.of(promised, mechanism=how, **titled)
 
     def promise(self, n_users: int) -> Guarantee:
-        """Return what a fit of so many users would promise, before anything is drawn.
+        """Return what a fit of `n_users` would promise, before anything is drawn.
 
         Parameters
         ----------
@@ -393,7 +393,7 @@ class PrivateNeighbors(Estimator):
         )
 
     def items_to_stand_out(self, n_users: int) -> float | dict[str, float]:
-        """Return how many common items (of weight 1) a neighbour needs to stand out among so many users.
+        """Return how many common items (of weight 1) a neighbour needs to stand out among `n_users`.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ class Account:
     promised
         What is promised for given shares, by `Engine.promise`.
     calls
-        How often lists were drawn for so many new recipients.
+        Calls that drew lists for new recipients, by the number of recipients.
     """
 
     shares: Shares
@@ -204,7 +204,7 @@ class Releases:
         return scores, np.stack([one[1] for one in served]), np.stack([one[2] for one in served])
 
     def _charge_lists(self, recipients: int, ledger: Ledger | None) -> None:
-        """Charge lists of so many new recipients, unless they are made of what was published."""
+        """Charge the lists of new recipients, unless they are made of what was published."""
         if self.engine.free_newcomers:
             return
         self._fork_guard.require()

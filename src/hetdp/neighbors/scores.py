@@ -126,7 +126,7 @@ class Scoring:
     size_epsilon: Fraction = field(default=Fraction(0))
 
     def significance(self, scores: Sizes, own: Sizes, others: int) -> Sizes:
-        """Return how sure each score of recipients with the factors `own` is more than chance, among so many others."""
+        """Return how sure each score of recipients with the factors `own` is more than chance, among `others`."""
         overlaps = (np.sqrt(scores) if self.score.squared else scores) / own[:, None]
         return overlap_significance(
             overlaps,
@@ -194,7 +194,7 @@ def overlap_significance(
 def items_to_stand_out(*, n_users: int, epsilon: Real) -> float:
     """Return how many common items (of weight 1) a neighbour needs to stand out from strangers.
 
-    With so many, a neighbour is significant every other time. Known before anything is fitted, from the size of the
+    With that number, a neighbour is significant every other time. Known before anything is fitted, from the size of the
     crowd and the level of the noise of a pair alone.
 
     Parameters

@@ -253,8 +253,6 @@ def _require_known(profiles: Profiles, item_ids: Ids) -> None:
     """Refuse recipients none of whose items was fitted, where it is public which were."""
     other_kind = profiles.item_ids.dtype != item_ids.dtype and item_ids.size and profiles.n_items
     if other_kind and not profiles.guessed:  # in a text file a number is a text too
-        raise InvalidInput(
-            "item ids of X must be of the kind that was fitted, texts or whole numbers (got the other kind)"
-        )
+        raise InvalidInput("must have item ids of the kind that was fitted, texts or whole numbers", parameter="X")
     if profiles.n_pairs and (positions(item_ids, profiles.item_ids)[profiles.indices] < 0).all():
-        raise InvalidInput("X must have items that were fitted (got none of them)")
+        raise InvalidInput("must have items that were fitted (got none of them)", parameter="X")

@@ -40,7 +40,7 @@ class ClusterParts(Parts):
 
     Privacy
     -------
-    Workers read exact profiles and are sent the secret of the fit: whoever runs the scheduler or a worker must be
+    Workers read exact profiles and are sent the secret of the fit: operators of the scheduler and workers must be
     trusted as the holder of the profiles is. Both travel unencrypted unless the address starts with tls://. What comes
     back are sums, and keys of people.
     """

@@ -105,7 +105,7 @@ class Crowd:
                 "The files hold other people than when they were first read",
                 hint="Wait until nobody writes to the files, and learn again.",
             )
-        self._counted = None  # whoever comes from now on was not there to be counted
+        self._counted = None  # people who come from now on were not there to be counted
 
     def _pass(
         self, parts: Parts, dials: PersonDials | None, head: NDArray[np.int32] | None, people: Participants
@@ -123,7 +123,7 @@ class Crowd:
     def publish(self) -> PublishedModel:
         """Return what may be published: a function of what the people have published, and of public names.
 
-        Made when it is first asked for, once, whoever asks: noise that is drawn twice for the same sums is paid twice.
+        Made once, when it is first asked for: noise that is drawn twice for the same sums is spent twice.
         """
         if not self.n_people and self.settings.unit == "item":  # whole people are protected even from being counted
             raise InvalidInput("A model must be learned from at least one person")

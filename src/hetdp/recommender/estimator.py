@@ -39,7 +39,7 @@ UserWeights: TypeAlias = Mapping[str, float] | Mapping[int, float] | Sequence[fl
 
 
 class PrivateRecommender(Estimator):
-    """Items for everybody, from one public model of what goes with what.
+    """Items for everybody, from one public model of which items people have together.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ class PrivateRecommender(Estimator):
     delta
         The chance of a worse loss: of private names, and of a noisy matrix.
     release
-        "sketch": nobody is trusted; every person publishes one noisy bit per item. "matrix": whoever holds the
-        profiles is trusted, and publishes one noisy matrix.
+        "sketch": nobody is trusted; every person publishes one noisy bit per item. "matrix": a trusted
+        curator publishes one noisy matrix.
     unit
         What is protected: one "item" of a person, or the whole "user" (with a matrix).
     n_head
@@ -186,7 +186,7 @@ class PrivateRecommender(Estimator):
 
         Privacy
         -------
-        The same release as before, made larger: whoever was there pays nothing more, whoever is new pays as
+        The same release as before, made larger: people who were there lose nothing more, new people lose as
         `guarantee_` says. With `release="matrix"` all parts must come before the model is first asked for.
         """
         parts, by_position = _as_parts(X, first=0 if self._crowd is None else self._crowd.n_people)
@@ -266,7 +266,7 @@ class PrivateRecommender(Estimator):
 
     @property
     def _catalogued(self) -> PublishedModel | Crowd:
-        """Whoever knows the catalogue: looking at names publishes nothing."""
+        """What knows the catalogue: looking at names publishes nothing."""
         self._require_fit()
         return cast("PublishedModel", self._published) if self._crowd is None else self._crowd
 
@@ -284,8 +284,8 @@ class PrivateRecommender(Estimator):
         Returns
         -------
         data frame
-            pandas if it is installed, else arrow. Items outside the head come last, without a score (nan); whoever has
-            nothing that the model knows gets shares of popularity.
+            pandas if it is installed, else arrow. Items outside the head come last, without a score (nan). People who
+            have nothing that the model knows get shares of popularity.
 
         Privacy
         -------
@@ -367,7 +367,7 @@ class PrivateRecommender(Estimator):
         ----------
         X
             People with their exact items, as for `predict`; who were not fitted, or the model has seen what is hidden.
-            Whoever has a single item can hide nothing and does not count.
+            A person with a single item can hide nothing and does not count.
         y
             Ignored.
 

@@ -126,7 +126,7 @@ class Contributions(NamedTuple):
 
 
 def contributions(model: ItemModel, head: NDArray[np.int32], own: NDArray[np.int32], item: int) -> Contributions:
-    """Return what of the own items speaks for an item of the catalogue; they add up to its score.
+    """Return what each item of a person contributes to the score of an item; contributions add up to it.
 
     Examples
     --------

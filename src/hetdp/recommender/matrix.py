@@ -1,4 +1,4 @@
-"""Evidence from one noisy matrix: whoever holds the profiles is trusted, and publishes how often items go together.
+"""Evidence from one noisy matrix: a trusted curator publishes how often people have two items together.
 
 A person with weights y on the head adds y y^T min(1, R/|y|) (unit "item") or u y y^T min(1, R²/|y|²) (unit "user", u
 the person's own dial): the upper triangle with its diagonal, in whole steps, cut toward 0. Weights are counted in
@@ -94,7 +94,7 @@ class MatrixRule:
         return ONE_ITEM if self.unit == "item" else _root_up(Fraction(ONE_ITEM**2 * self.clip))
 
     def _factors(self, coded: CodedProfiles, dials: NDArray[np.uint8] | None, *, squared: bool) -> NDArray[np.int64]:
-        """Return 2**46 u min(1, R/|y|), or its square but for u, as whole numbers that are never above it.
+        """Return 2**46 u min(1, R/|y|), or its square without u, as whole numbers that are never above it.
 
         A quotient, a square root and a product: IEEE 754 fixes each, so every machine finds the same.
         """

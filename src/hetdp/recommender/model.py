@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 __all__ = ["Evidence", "ItemModel", "learn", "noise_edge", "visible_taste"]
 
 # The constants were chosen on one half of the users of benchmarks/recommender_quality.py and on made-up crowds.
-#: A direction of taste is kept by half where its strength is so many edges of the noise plus so many mean counts.
+#: A direction of taste is kept by half at this number of edges of the noise plus this number of mean counts.
 _EDGES, _MEAN_COUNTS = 0.85, 3.0
 #: How steeply directions are let go below that: without noise nearly as in a ridge regression (1), with noise faster.
 _STEEPNESS = (1.25, 2.5)
-#: Where the second direction lies at so many edges, taste is not used at all, and where it is used in full.
+#: Where the second direction lies at this number of edges, taste is not used at all, and where it is used in full.
 _NO_TASTE, _FULL_TASTE = 0.96, 1.05
 #: Less taste than this is none: it would only shuffle items of nearly equal counts.
 _LEAST_TASTE = 0.03
@@ -92,7 +92,7 @@ class ItemModel:
         return f"ItemModel({self.counts.size} items, taste {self.taste:.0%})"
 
     def scores(self, indptr: NDArray[np.int64], items: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the score of every item for exact own rows; whoever has nothing gets the shares of items."""
+        """Return the score of every item for exact own rows; people who have nothing get the shares of items."""
         scores = np.zeros((indptr.size - 1, self.counts.size))
         shares, popularity = self.shares, self.popularity
         for row, (begin, end) in enumerate(itertools.pairwise(indptr)):

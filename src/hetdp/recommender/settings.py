@@ -22,10 +22,12 @@ _FINE = 2**60
 _LEAST_EPSILON, _MOST_EPSILON = Fraction(1, 10**9), Fraction(10**9)
 
 _EVERYBODY = "everybody together, whatever else they know"
-_NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw the own sketch at home."
+_NOBODY_TRUSTED = "Nobody needs to be trusted: each person can draw their sketch at home."
 _GIVEN = "The catalogue is taken as public, every item that was listed with it."
-_LISTS = "It is about the model: a list or an explanation comes from the exact own profile, and is for its owner only."
-_MATRIX = "Whoever holds the profiles is trusted with them, and publishes one noisy matrix."
+_LISTS = (
+    "It is about the model: a list or an explanation comes from a person's exact profile, and is for that person only."
+)
+_MATRIX = "A trusted curator holds the profiles, and publishes one noisy matrix."
 _USERS = "Names of users are taken as public."
 
 

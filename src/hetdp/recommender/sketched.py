@@ -130,7 +130,7 @@ class PartSums:
 class SketchWork:
     """What is done with a part, on whatever machine: its people's sketches are drawn and summed.
 
-    Holds the secret of the fit: whoever does the work must be trusted as the holder of the profiles is.
+    Holds the secret of the fit: the machine that does the work must be trusted like the curator of the profiles.
     """
 
     secret: bytes
@@ -282,7 +282,7 @@ class SketchLearning(Learning):
                 "The files hold other rows than when they were first read",
                 hint="Wait until nobody writes to the files, and learn again.",
             )
-        self._counted = None  # whoever comes from now on was not there to be counted
+        self._counted = None  # people who come from now on were not there to be counted
         return SketchSums(added.n_people, added.ones[self._head], added.pairs).evidence(self.epsilon)
 
 

@@ -1,7 +1,7 @@
 """Sketches on their way: coded into one fixed public size where that saves much, and raw where it does not.
 
 A sketch has few ones where epsilon is large, so the gaps between them take fewer bits than the bits themselves. A gap g
-is written in two parts (Golomb and Rice): its lowest m digits as they are, and the rest as so many zeros and a one.
+is written in two parts (Golomb and Rice): its lowest m digits as they are, and the rest as a number of zeros and a one.
 First the number of ones, then the low digits of all gaps, then the rest of all gaps, then zeros up to the fixed size.
 
 Size and m are functions of public numbers: length of the catalogue, epsilon, what sketches are tuned for, the largest
@@ -138,7 +138,7 @@ def sketch_code(size: int, *, epsilon: Fraction, most_items: int, tuned_for: Fra
 
 
 def _bits(size: int, ones: float, digits: int) -> float:
-    """Return how many bits the gaps between so many ones take at most, or nearly: they are geometric."""
+    """Return how many bits the gaps between ones take at most, or nearly: they are geometric."""
     longer = (1 - ones / size) ** (1 << digits)  # the chance that a gap goes on for another 2**digits
     rest = longer / (1 - longer)
     return ones * (digits + 1 + rest) + _SPREAD * math.sqrt(ones * longer) / (1 - longer)

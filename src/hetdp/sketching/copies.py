@@ -165,7 +165,7 @@ class SeenSketches:
         return iter(self._order)
 
     def add(self, sketches: Mapping[Name, bytes], size: int) -> None:
-        """Remember packed sketches of so many bits; of two of one name, the first stays."""
+        """Remember packed sketches of a fixed number of bits; of two of one name, the first stays."""
         new = {name: bits for name, bits in sketches.items() if name not in self._order}
         self._order.update(zip(new, itertools.count(self._came), strict=False))
         self._came += len(new)

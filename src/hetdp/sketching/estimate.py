@@ -17,7 +17,7 @@ from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 __all__ = ["bit_values", "item_owners", "item_shares", "items_behind", "items_behind_error", "ones_among"]
 
 _SMALLEST_SHARE = 1e-6
-#: Numbers of owners that a deconvolution tells apart: all up to here, then so many more, ever further apart.
+#: Numbers of owners that a deconvolution tells apart: all up to here, then this number more, ever further apart.
 _FEW_OWNERS, _MORE_OWNERS = 12, 60
 #: Rounds of expectation and maximisation. More would fit the noise.
 _ROUNDS = 60
@@ -46,7 +46,7 @@ def ones_among(sketches: Sequence[bytes], places: Collection[int], *, size: int)
 def items_behind(
     ones: ArrayLike, bits: ArrayLike, epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING
 ) -> NDArray[np.float64]:
-    """Return how many items there seem to be behind so many ones among so many bits: unbiased if all weigh 1.
+    """Return how many items there seem to be behind `ones` among `bits`: unbiased if all weigh 1.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def _likelihood(
     epsilon: Fraction | float,
     tuned_for: Fraction | float,
 ) -> NDArray[np.float64]:
-    """Return how likely so many ones are with so many owners, up to a factor per row; a saddlepoint approximation.
+    """Return how likely numbers of ones are by numbers of owners, up to a factor per row: a saddlepoint formula.
 
     Ones are the sum of two binomials, with the odds a and b of a one. Tilted by z = exp(s) their mean is the number of
     ones seen; z solves a quadratic equation.

@@ -177,5 +177,5 @@ def odds_factor(
 
 
 def most_odds_factor(epsilon: Fraction, weight: float, epochs: int = 1) -> float:
-    """Return the most that so many sketches can multiply the odds by: exp(epochs epsilon v), the promise itself."""
+    """Return the most by which `epochs` sketches can multiply the odds: exp(epochs epsilon v), the promise itself."""
     return math.exp(min(_LARGEST_EXPONENT, epochs * float(epsilon) * weight))

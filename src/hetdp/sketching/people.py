@@ -53,7 +53,7 @@ class PeopleBits:
     Parameters
     ----------
     secret
-        Of one fit, 32 bytes from `Stream.key`. Whoever has it can take the noise off the bits.
+        Of one fit, 32 bytes from `Stream.key`. Anyone who has it can take the noise off the bits.
     epsilon
         Loss of an item of weight 1.
     n_items

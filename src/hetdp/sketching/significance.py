@@ -20,7 +20,7 @@ SIGNIFICANT = 1.0 - RARE
 
 
 def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArray[np.float64]:
-    """Return the probability of at least so many successes in so many independent trials; nan stays nan.
+    """Return the probability of at least `counts` successes in `trials` independent trials; nan stays nan.
 
     The law itself, not a normal approximation, which is far too small for rare successes.
     """
@@ -46,17 +46,17 @@ def _tails(trials: int, chance: float) -> NDArray[np.float64]:
 
 
 def best_by_chance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
-    """Return how likely the best of so many candidates, each with probability `tails`, gets there by noise alone."""
+    """Return how likely the best of `candidates`, each with probability `tails`, gets there by noise alone."""
     return -np.expm1(_log_of_nobody(tails, candidates))
 
 
 def significance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
-    """Return how likely none of so many candidates gets there by noise alone: 1 - `best_by_chance`, as exactly."""
+    """Return how likely none of `candidates` gets there by noise alone: 1 - `best_by_chance`, as exactly."""
     return np.exp(_log_of_nobody(tails, candidates))
 
 
 def rare_tail(candidates: int) -> float:
-    """Return the probability of one candidate at which the best of so many just stands out."""
+    """Return the probability of one candidate at which the best of `candidates` just stands out."""
     return -math.expm1(math.log1p(-RARE) / candidates)
 
 

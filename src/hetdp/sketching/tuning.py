@@ -18,7 +18,7 @@ __all__ = ["Tuning", "as_tuning", "best_tuning"]
 #: A weight, or a public prior of weights to choose one from; None for weight 1.
 Tuning: TypeAlias = Real | WeightPrior | Sequence[float] | NDArray[np.float64] | Mapping[float, float] | None
 
-#: Tunings are chosen among multiples of one part of so many.
+#: Tunings are chosen among multiples of one over this number.
 _STEPS = 20
 #: A neighbour has about this share of one's items; measured where it mattered, on sparse profiles.
 _IN_COMMON = 0.03

@@ -207,7 +207,7 @@ def _refuse_bad_weights(source: TableSource, question: Question) -> None:
         return
     dial = nw.col("v")
     bad = nw.when(dial.is_null() | dial.is_nan()).then(1).when((dial < 0) | (dial > 1)).then(1).otherwise(0)
-    with scrubbed(source.engine, "look at the dials"):
+    with scrubbed(source.engine, "look at the privacy weights"):
         rows = source.frame.select(v=source.dial(weights, question.default_weight)).select(bad=bad.cast(nw.Int64))
         (count,) = source.collect(rows.select(nw.col("bad").sum()))["bad"].to_pylist()
     if count:

@@ -71,8 +71,7 @@ def scrubbed(engine: str, step: str, hint: str = "") -> Iterator[None]:
     ...     float("a secret")
     Traceback (most recent call last):
     ...
-    hetdp.core.errors.DataError: pandas must be able to add up (got ValueError); its message is left out, because
-    it may quote a cell.
+    hetdp.core.errors.DataError: pandas could not add up (ValueError). Its message may quote a cell and is not shown.
     """
     telltale = logging.getLogger(_TELLTALE)
     silent, telltale.disabled = telltale.disabled, True
@@ -83,10 +82,8 @@ def scrubbed(engine: str, step: str, hint: str = "") -> Iterator[None]:
     except BaseException as error:  # noqa: BLE001  (each engine has its own, panics included; any may quote a cell)
         if type(error) is RuntimeError and "interrupted" in str(error).lower():
             raise KeyboardInterrupt from None  # what DuckDB makes of Ctrl-C
-        got = f"{engine} must be able to {step}. Got {type(error).__name__} instead"
-        raise DataError(
-            f"{got}. {hint}" if hint else f"{got}; its message is left out, because it may quote a cell."
-        ) from None
+        reason = hint or "Its message may quote a cell and is not shown."
+        raise DataError(f"{engine} could not {step} ({type(error).__name__})", hint=reason) from None
     finally:
         telltale.disabled = silent
 
@@ -183,13 +180,16 @@ class TableSource:
         return key
 
     def person(self, column: str) -> nw.Expr:
-        """Return a column that says whose a row is, in a type that comes back to be joined as it went."""
+        """Return a column that says whose a row is, in a type that comes back to be joined as it went.
+
+        White space around a text does not make another person; a ledger applies the whole rule (`profiles.ids`).
+        """
         kind, unit = self.schema[column], nw.col(column)
         if kind.is_integer() and kind not in _LARGE:
             return unit.cast(nw.Int64)
         if kind.is_float():
             return unit.cast(nw.Float64)
-        return unit if kind == nw.Object else unit.cast(nw.String)
+        return unit if kind == nw.Object else unit.cast(nw.String).str.strip_chars()
 
     def condition(self, where: Condition) -> nw.Expr:
         """Return whether a row counts; text that is read as numbers is compared as numbers."""
@@ -411,6 +411,16 @@ class _DelimitedFiles(_DuckDB):
         return list(self.frame.to_native().query("hetdp_relation", question).fetchall())
 
 
+class _SemicolonFiles(_DelimitedFiles):
+    """Files of text with semicolons between columns, in which 3,5 is a number."""
+
+    @classmethod
+    def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
+        points = {new: f"replace({_quoted(old)}, ',', '.')" for old, new in names.items()}
+        added = (f"{_duckdb_number(cell)} AS {_quoted(new)}" for new, cell in points.items())
+        return native.project(f"*, {', '.join(added)}")
+
+
 class _Ibis(TableSource):
     joining: ClassVar[str] = "With a ledger, the database must let you make temporary tables. Nothing was charged."
 
@@ -517,7 +527,8 @@ def open_source(
         elif isinstance(table, str | os.PathLike) or (isinstance(table, list | tuple) and table):
             paths = _listed([table] if isinstance(table, str | os.PathLike) else table)
             native, described = _of_files(_connect(stack, ":memory:", threads, memory), paths), paths[0].name
-            kind = None if _ending(paths[0]) == ".parquet" else _DelimitedFiles
+            if _ending(paths[0]) != ".parquet":
+                kind = _SemicolonFiles if open_file(paths[0]).delimiter == ";" else _DelimitedFiles
         else:
             native, described = table, "table"
         yield _source(native, described, columns, numbers, values=values or {}, kind=kind)

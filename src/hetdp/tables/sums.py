@@ -266,9 +266,14 @@ def _per_person(
 
 
 def _with_person(source: TableSource, question: Question, rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-    """Leave out rows without a person."""
-    absent = nw.col("u").is_null()
-    return rows.filter(~(absent | nw.col("u").is_nan() if source.schema[str(question.unit)].is_float() else absent))
+    """Leave out rows without a person: null, nan, or a text that is empty."""
+    person, kind = nw.col("u"), source.schema[str(question.unit)]
+    absent = person.is_null()
+    if kind.is_float():
+        absent |= person.is_nan()
+    elif kind != nw.Object and not kind.is_integer():
+        absent |= person == ""
+    return rows.filter(~absent)
 
 
 def _cells(question: Question) -> list[Sum]:

@@ -224,9 +224,7 @@ def test_the_keyboard_reaches_everything(chromium, node):
         tab.check()
 
 
-@pytest.mark.sampled(every=3)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (390, "dark"), (1280, "light")])
 def test_pages_fit_the_screen_in_light_and_dark(chromium, node, scheme, width):
     size = {"width": width, "height": 800}
     with served(node) as address, opened(chromium, address, viewport=size, color_scheme=scheme) as tab:

@@ -174,7 +174,6 @@ def test_a_victim_that_answers_is_not_kept_out_by_one_who_claims_its_address():
 # --- a whole network -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize(("victims", "every_s"), [([7], 0.5), (range(20), 4.0)], ids=["one", "all"])
 def test_made_up_hosts_hold_a_quarter_of_a_view_and_of_the_exchanges(victims, every_s):
     """Before: more than nine tenths of the view."""
@@ -197,7 +196,6 @@ def test_made_up_hosts_hold_a_quarter_of_a_view_and_of_the_exchanges(victims, ev
     assert min(swarm.held().values()) == 19
 
 
-@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("after", [2, 5])
 def test_a_young_network_does_not_hang_on_those_that_were_reached_first(after):
     """The bootstrap peer and the eight best-known peers leave; with hardly any claims passed on, four were cut off."""

@@ -13,7 +13,7 @@ from typing import Any
 from hetdp._version import __version__
 from hetdp.cards import MUTED
 from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, TRUE, FigurePoint
-from hetdp.experiments.published_figures import published_source
+from hetdp.experiments.paper import published_source
 from hetdp.experiments.report import contents
 from hetdp.experiments.report.contents import SweepEvaluation
 from hetdp.experiments.report.figures import FIGURES, Figure, Series, differences, present_series

@@ -9,7 +9,7 @@ import numpy as np
 
 from hetdp.core.text import listed
 from hetdp.experiments.measurements import MeanOverRuns
-from hetdp.experiments.paper_claims import CONCLUSIONS, HARDLY, NO_CHANGE, TIMES, Conclusion
+from hetdp.experiments.paper import CONCLUSIONS, HARDLY, NO_CHANGE, TIMES, Conclusion
 from hetdp.experiments.verdicts import DIRECTIONS, ERROR_RATE, SIZES, Check, Verdict
 
 __all__ = ["tally", "verdict_note", "verdict_rows", "verdicts_markdown"]

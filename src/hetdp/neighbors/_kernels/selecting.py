@@ -31,7 +31,7 @@ FEW = LARGEST_COUNT + 1
 #: Places in the state of `select`: what to do next, how far it is, candidates listed as strong, how many the list
 #: holds, the largest sum that is not strong, whether only candidates met are listed.
 _PHASE, _CURSOR, _STRONG, _FILLED, _BOUND, _LISTED = range(_OWN_PLACES, _OWN_PLACES + 6)
-#: A step takes fewer words than this, so it starts only if so many are left.
+#: A step takes fewer words than this, so it starts only if that number is left.
 _WORDS_KEPT = 1024
 _PREPARE, _LOOK_AT_STRONG, _LOOK_AT_REST = range(3)
 #: Sums of this many candidates are sampled to tell strong from common; the eighth largest is the bound.

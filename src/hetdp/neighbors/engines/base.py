@@ -39,7 +39,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 _BATCH = 512
 
 _SWAPPED = "swapping an item of a user for another one (sizes of profiles are declared public)"
-_OWN = "A list is made from the own profile of its recipient, and says so much about it: it is for them only."
+_OWN = "A list reveals much about the profile of its recipient: it is for them only."
 _USERS = "Names of users are taken as public."
 
 # Bytes of a fit, measured with benchmarks/populations.py.
@@ -171,9 +171,9 @@ class Fitted:
 class Engine(ABC):
     """One way to find neighbours, and everything that is to be known about it.
 
-    To add one, write a folder with an object of a class like this in `engine.py` and its subjects and mutants in
-    `audits.py`, and name it in `hetdp.neighbors.engines`. Modules of engines import their kernels when they run: names
-    and help texts must not wait for a compiler.
+    To add one, write a folder with an object of a class like this in `engine.py`, add its subjects to
+    `neighbors/audit_cases.py`, and name it in `hetdp.neighbors.engines`. Modules of engines import their kernels when
+    they run: names and help texts must not wait for a compiler.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _search_bytes(self, popularity: NDArray[np.int64], n_users: int) -> int:
-        """Return the bytes of a search where so many users count each item."""
+        """Return the bytes of a search where `popularity` users count each item."""
 
     def memory_bytes(self, profiles: Profiles, k: int) -> int:
         """Return about how many bytes a fit of profiles takes at its peak. Exact, so private."""
@@ -234,7 +234,7 @@ class Engine(ABC):
         )
 
     def caveat(self, n_users: int, cycles: int) -> str | None:  # noqa: ARG002  (for those that have one)
-        """Return what should be known before so many users are searched, for the command line."""
+        """Return what should be known before `n_users` are searched, for the command line."""
         return None
 
     def shares(self, pairs: Fraction, sizes: Fraction = Fraction(0), *, names_delta: Fraction = Fraction(0)) -> Shares:
@@ -302,7 +302,7 @@ class Engine(ABC):
         epsilon: Fraction,
         tuned_for: Fraction = USUAL_TUNING,  # noqa: ARG002  (of sketches)
     ) -> float | dict[str, float]:
-        """Return how many common items a neighbour needs to stand out, or that for some sizes of the own profile."""
+        """Return how many common items a neighbour needs to stand out, or that for some sizes of a profile."""
         return items_to_stand_out(n_users=n_users, epsilon=epsilon)
 
 

@@ -6,7 +6,7 @@ dials, which are stored like dials set by hand; whatever is added or raised afte
 
 No sketch looks at limits. A dial that was computed when a sketch is drawn, from which other items are there, would let
 one item move every other bit: ten items at 1 and one at 0.1, scaled to 10 at epsilon 3, make the loss of the last one
-4.92 instead of 0.30. `node.audits.group_dials` keeps that mistake as a mutant.
+4.92 instead of 0.30. `tests/privacy/broken/node.py` keeps that mistake as a broken variant.
 """
 
 from collections.abc import Mapping

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EXACT", "NoisyTopK", "exact_neighbors"]
 
-#: An item that more than one in so many users have becomes a dense row ...
+#: An item that more than one in this number of users have becomes a dense row ...
 _DENSE_SHARE = 30
-#: ... as long as all dense rows together stay below so many bytes.
+#: ... as long as all dense rows together stay below this number of bytes.
 _DENSE_BYTES = 1 << 28
 #: Random words made at a time: the first of many recipients, or more for one who has run out.
 _WORDS = 1 << 16
@@ -42,7 +42,7 @@ _STATE = 16
 class _ExactEngine(Engine):
     name = "exact"
     help = "all pairs"
-    adversary = "one recipient who sees one list, the own, whatever else they know"
+    adversary = "one recipient who sees only their own list, whatever else they know"
     together = False
     newcomers = True
 
@@ -52,7 +52,7 @@ class _ExactEngine(Engine):
         return _fit(coded, scoring, search, run, own=Holdings.of_coded(coded) if own is None else own)
 
     def remark(self, per_recipient: Fraction, most_recipients: int, factor: str) -> str:  # noqa: ARG002
-        return "Whoever holds the profiles is trusted."
+        return "A trusted curator holds the profiles."
 
     def _search_bytes(self, popularity: NDArray[np.int64], n_users: int) -> int:
         return min(_DENSE_BYTES, n_users * int((popularity * _DENSE_SHARE > n_users).sum()))
@@ -99,7 +99,7 @@ def exact_neighbors(
     """Return the k candidates with the best noisy scores for every recipient.
 
     `factors` are the public factors of the candidates' scores: ones for the overlap. `own` are the recipients' exact
-    rows, None for what counts of the candidates. Recipients are the candidates themselves, nobody being in the own
+    rows, None for what counts of the candidates. Recipients are the candidates themselves, nobody being in their own
     list, unless they are no `members`. `every_pair` draws the noise of every pair: the same distribution, many times
     slower. The result does not depend on `threads`.
 
@@ -249,7 +249,7 @@ def _first_words(k: int, candidates: int) -> int:
 
 
 def _workspace(candidates: int, dtype: type[np.generic]) -> "Workspace":
-    """Return fresh scratch space for so many candidates."""
+    """Return fresh scratch space for `candidates`."""
     from hetdp.neighbors._kernels.selecting import FEW, Workspace
 
     room = candidates + _PADDING

@@ -83,7 +83,7 @@ GOSSIP = _GossipEngine()
 
 
 def users_settled(cycles: int) -> int:
-    """Return for about how many users so many cycles of gossip are enough: a public rule of thumb.
+    """Return for about how many users `cycles` of gossip are enough: a public rule of thumb.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class GossipResult:
     Privacy
     -------
     Each list is for its user. Agreement is made of the noisy scores of all pairs, also of those that never met, so it
-    belongs to whoever runs the simulation and to nobody in the network.
+    belongs to the person who runs the simulation and to nobody in the network.
     """
 
     lists: NeighborLists
@@ -132,7 +132,7 @@ class GossipResult:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What the run has to say about itself, as plain values: known afterwards only, and to whoever runs it."""
+        """What the run has to say about itself, as plain values: known afterwards only, to the person who runs it."""
         made = self.comparisons
         known = {
             "comparisons": made.total,

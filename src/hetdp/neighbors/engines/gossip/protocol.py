@@ -208,7 +208,7 @@ class BestPeers:
         return Comparisons(self._total, seconds, mean, int(distinct.max(initial=0)), distinct.size, int(bound))
 
     def _scratch(self, offers: int, random_width: int) -> "vicinity.Scratch":
-        """Return room for a node that is offered so many peers at most."""
+        """Return room for a node that is offered at most `offers` peers."""
         from hetdp.neighbors._kernels.vicinity import Scratch
 
         capacity = 16

@@ -40,7 +40,7 @@ __all__ = [
 _MEMORY_BYTES = 512 * 2**20
 #: Recipients, or rows, handed to a thread at a time.
 _PORTION = 1024
-#: At least so many are found by the number of their ones, before the best by value are taken.
+#: At least this number is found by the count of ones, before the best by value are taken.
 _SHORTLIST = 30
 #: Sizes of profiles for which it is said how many common items stand out. Public examples.
 _EXAMPLE_SIZES = (50, 200)
@@ -136,7 +136,7 @@ def sketch_significance(
 def sketch_items_to_stand_out(*, n_users: int, epsilon: Real, size: int, tuned_for: Fraction = USUAL_TUNING) -> float:
     """Return how many common items stand out from strangers' sketches, for a recipient with `size` items.
 
-    With so many, a neighbour is significant every other time; infinity if all items of the recipient are not enough.
+    A neighbour is then significant every other time. Infinity if all items of the recipient are not enough.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ class _Search:
     def __init__(
         self, own: Holdings, n_items: int, k: int, seeds: NDArray[np.uint64], n_users: int, *, members: bool
     ) -> None:
-        # A recipient is never listed under the own number: candidates are numbered after recipients who are others.
+        # A recipient is never in their own list: candidates are numbered after recipients who are others.
         self._first = 0 if members else own.n_users
         self._last = self._first + n_users
         # Only items that somebody has are ever looked at; the sketches cover the others too.
