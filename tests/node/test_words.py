@@ -217,10 +217,6 @@ def test_items_that_have_lost_the_same_share_a_line():
     assert [(curve.places, curve.spent) for curve in chart.curves] == [((7,), 6.0), ((8,), 3.0)]
 
 
-def test_a_curve_is_a_path():
-    assert pictures.curve_path([0, 2], top=2, width=10, height=4) == "M0.0 4.0 L10.0 0.0"
-
-
 def test_a_chart_with_a_limit_of_nothing_can_be_drawn():
     assert pictures.loss_chart([], [1], 0.0).curves == ()
 

@@ -8,10 +8,10 @@ import sys
 
 import httpx
 import pytest
+from tests.support.errors import refused
 from tests.support.page_browser import served
 from tests.support.sockets import hung_up
 
-from hetdp.core.errors import InvalidInput
 from hetdp.node.page import serve
 from hetdp.node.storage.page_door import PageDoor
 
@@ -74,7 +74,7 @@ def test_a_busy_port_is_explained(nodes):
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        with pytest.raises(InvalidInput, match=rf"port must be free on 127\.0\.0\.1 [(]got {port}[)]"):
+        with refused("port", str(port)):
             serve(nodes.new(), port=port)
 
 

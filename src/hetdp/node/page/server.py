@@ -122,7 +122,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.setblocking(False)  # noqa: FBT003  (its only parameter)
     except OSError as error:
         listening.close()
-        raise InvalidInput(f"port must be free on {host}. Got {port} instead: {error.strerror}.") from None
+        raise InvalidInput(f"cannot be used on {host}: {error.strerror}", parameter="port", got=port) from None
     return listening
 
 
