@@ -40,10 +40,9 @@ __all__ = [
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
 _DECIMAL = r"^-?(0|[1-9][0-9]*)\.[0-9]+$"
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
+#: A whole number as it is printed; most of those with 19 digits fit into 64 bits.
+_WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
 _LARGEST = 2**63
-#: Python reads no whole number of thousands of digits; one this long is a text anyway.
-_LONGEST = 21
 _MOST_CODES = 2**31 - 1
 #: White space around an id, except for four control characters that arrow does not strip.
 _BLANKS = "".join(letter for letter in map(chr, range(0x3001)) if letter.isspace() and letter not in "\x1c\x1d\x1e\x1f")
@@ -64,7 +63,7 @@ def person_id(identifier: object) -> int | str | None:
     if re.match(_DECIMAL, text, re.ASCII):
         text = text.rstrip("0").removesuffix(".")
     text = "0" if text == "-0" else text
-    if _WHOLE.fullmatch(text) and len(text) < _LONGEST and -_LARGEST <= int(text) < _LARGEST:
+    if re.fullmatch(_WHOLE, text, re.ASCII) and -_LARGEST <= int(text) < _LARGEST:
         return int(text)
     return text or None
 
@@ -120,16 +119,18 @@ def _same_person(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
 
     if column.type == pa.int64():
         return column
-    if pc.all(pc.string_is_ascii(column)).as_py() is False:
-        column = pc.utf8_trim(pc.utf8_normalize(column, "NFC"), _BLANKS)
-    else:
-        column = pc.ascii_trim_whitespace(column)
+    if not _in_bytes(column, 0x21, 0x7E):  # else there is nothing to strip
+        column = pc.utf8_trim(_same_item(column, numbers=False), _BLANKS)
+    column = trimmed = _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+    if column.type == pa.int64():
+        return column
     decimal = pc.match_substring_regex(column, _DECIMAL)
     if pc.any(decimal).as_py():
         column = pc.if_else(decimal, pc.ascii_rtrim(pc.ascii_rtrim(column, "0"), "."), column)
     zero = pc.equal(column, "-0")
-    column = pc.if_else(zero, pa.scalar("0", pa.large_string()), column) if pc.any(zero).as_py() else column
-    return _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+    if pc.any(zero).as_py():
+        column = pc.if_else(zero, pa.scalar("0", pa.large_string()), column)
+    return _as_numbers(column) if numbers and column is not trimmed else column
 
 
 def _same_item(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
@@ -139,9 +140,22 @@ def _same_item(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
 
     if column.type == pa.int64():
         return column
-    if pc.all(pc.string_is_ascii(column)).as_py() is False:
+    if not _in_bytes(column, 0, 0x7F):
         column = pc.utf8_normalize(column, "NFC")
-    return _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+    column = _without_empty(column)
+    return _as_numbers(column) if numbers else column
+
+
+def _in_bytes(texts: Any, lowest: int, highest: int) -> bool:  # noqa: ANN401
+    """Return whether all bytes of a column of large_string are in a range: most columns need no look at each text."""
+    for piece in getattr(texts, "chunks", [texts]):
+        _, ends, letters = piece.buffers()
+        if len(piece) and letters is not None:
+            begin, end = np.frombuffer(ends, np.int64)[[piece.offset, piece.offset + len(piece)]]
+            data = np.frombuffer(letters, np.uint8)[begin:end]
+            if data.size and (data.min() < lowest or data.max() > highest):
+                return False
+    return True
 
 
 def _without_empty(texts: Any) -> Any:  # noqa: ANN401
@@ -153,16 +167,17 @@ def _without_empty(texts: Any) -> Any:  # noqa: ANN401
 
 
 def _as_numbers(texts: Any) -> Any:  # noqa: ANN401
-    """Return texts as int64 if every one is a whole number that prints the same again (007 does not)."""
+    """Return texts as int64 if every one is a whole number as it is printed (007 is not)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    for some in (texts.slice(0, 1024), texts):  # a cast that fails takes eight times as long as such a look
+        if pc.all(pc.match_substring_regex(some, _WHOLE)).as_py() is False:
+            return texts
     try:
-        numbers = texts.cast(pa.int64())
-    except pa.ArrowInvalid:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid:  # beyond 64 bits
         return texts
-    same = pc.all(pc.equal(numbers.cast(pa.large_string()), texts)).as_py()
-    return texts if same is False else numbers
 
 
 def _as_column(values: object, name: str) -> tuple[Any, bool]:  # noqa: PLR0911  (a kind of column each)
