@@ -94,14 +94,7 @@ def _written(identifier: object) -> str | None:
 def person_column(values: object, name: str = "ids", *, numbers: bool = True) -> Any:  # noqa: ANN401  (pyarrow has no types)
     """Return ids of people in their one form, as an arrow column: int64, or large_string; null for what is no id.
 
-    Parameters
-    ----------
-    values
-        A list, a vector, or a column of a data frame.
-    name
-        What the ids are called, for messages. Messages quote no id.
-    numbers
-        Whether texts become numbers if all of them are whole numbers.
+    Texts become `numbers` if all of them are whole numbers. Messages call the ids by a `name`, and quote none.
 
     Examples
     --------
@@ -238,14 +231,7 @@ def is_text(column: Any) -> bool:  # noqa: ANN401
 
 
 def as_text(column: Any, instead: str | None = None) -> Any:  # noqa: ANN401
-    r"""Return an arrow column of texts or bytes as texts; of cells that are not UTF-8 what is given instead.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> as_text(pa.array([b"tea", b"\xff"])).to_pylist()
-    ['tea', None]
-    """
+    """Return an arrow column of texts or bytes as texts; of cells that are not UTF-8 what is given instead."""
     import pyarrow as pa
 
     if is_text(column):
@@ -258,14 +244,8 @@ def as_text(column: Any, instead: str | None = None) -> Any:  # noqa: ANN401
     try:
         return column.cast(pa.large_string())
     except pa.ArrowInvalid:
-        return pa.array([instead if _bad_text(cell) else cell for cell in column.to_pylist()]).cast(pa.large_string())
-
-
-def _bad_text(cell: bytes | None) -> bool:
-    try:
-        return cell is not None and cell.decode() is None
-    except UnicodeDecodeError:
-        return True
+        cells = [cell if cell is None or _written(cell) is not None else instead for cell in column.to_pylist()]
+        return pa.array(cells).cast(pa.large_string())
 
 
 class IdEncoder:
@@ -359,17 +339,7 @@ class RepeatedIds(InvalidInput):
 
 
 def as_ids(name: str, values: object, *, people: bool = False) -> Ids:
-    """Return ids as they are kept, read-only, or explain what is wrong with them.
-
-    Parameters
-    ----------
-    name
-        The parameter that holds them.
-    values
-        The ids.
-    people
-        Whether the rule for people holds.
-    """
+    """Return ids as they are kept, read-only, or explain what is wrong with the parameter `name` that holds them."""
     return _as_numpy(_declared(name, values, _same_person if people else _same_item))
 
 
@@ -396,13 +366,7 @@ def position_of(ids: Ids, wanted: object) -> int | None:
 
 
 def position_of_person(ids: Ids, wanted: object) -> int | None:
-    """Return where an id of a person is, however it is written; None if it is not there.
-
-    Examples
-    --------
-    >>> position_of_person(np.array([7, 9]), " 9.0"), position_of_person(np.array(["9", "ann"], dtype=object), 9)
-    (1, 0)
-    """
+    """Return where an id of a person is, however it is written; None if it is not there."""
     one = person_id(wanted)
     if one is None:
         return None
