@@ -56,7 +56,7 @@ def _stop(number: int, _: object) -> None:
 
 
 def _say_nothing(_: threading.ExceptHookArgs) -> None:
-    """Let a thread end without a word."""
+    """Let a thread end silently."""
 
 
 def _watch(inside: socket.socket) -> None:

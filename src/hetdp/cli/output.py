@@ -265,7 +265,7 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
 
 
 def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
-    """Return a figure with so many digits, never to the nearest; None for none, and for infinity, which JSON lacks.
+    """Return a figure with the given number of digits, rounded up or down; None for none, and for infinity, which JSON lacks.
 
     Examples
     --------

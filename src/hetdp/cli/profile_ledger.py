@@ -51,7 +51,7 @@ def ledger_problems() -> Iterator[Problem]:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileLedger:
-    """Where a command counts what profiles lose, if anywhere, and what is asked of a new ledger."""
+    """The ledger that a command charges, if any, and the limits of a new one."""
 
     path: Path | None = None
     limit: float | None = None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 __all__ = ["TOGETHER", "constant", "each", "is_constant", "parts"]
 
-#: How many numbers are worked on together: temporary vectors of so many stay in the cache of a processor.
+#: How many numbers are worked on together: temporary vectors of this size stay in the cache of a processor.
 TOGETHER = 2**15
 
 
