@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from hetdp.datasets import Statistics
     from hetdp.profiles import Profiles
 
-__all__ = ["datasets"]
-
 
 @click.command()
 @click.argument("name", required=False)

@@ -16,8 +16,6 @@ from hetdp.core.text import several
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
 
-__all__ = ["LEDGER_OPTIONS", "ProfileLedger", "in_words", "ledger_options", "ledger_problems"]
-
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 #: What a new ledger is made with.
 _SETTINGS = ("limit", "delta_limit", "colluders")

@@ -45,8 +45,6 @@ from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
 from hetdp.profiles.columns import Table, read_table, weight_remark
 
-__all__ = ["query_problems", "release_from_query"]
-
 #: Options of the question.
 _ASKED = ("lower", "upper", "center", "bins", "quantile", "step", "mechanism", "threshold", "multiplier", "epsilon")
 #: What has an estimate that is divided by a sum of weights.

@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 from numba import njit
 from numba.core.options import DefaultOptions
 
-__all__ = ["inlined", "inner", "kernel"]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: What all compiled code has. A numba without the switch for references counts them, and takes longer.

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["KeyedWords", "RandomState", "Stream", "as_stream", "secure_stream", "seeded_stream", "simulation_stream"]
-
 _REKEY_AFTER_WORDS = 2**28
 _KEY_BYTES = 32
 #: Pairs whose words are made together, so that they stay in the cache.

@@ -3,19 +3,6 @@
 import math
 from collections.abc import Sequence
 
-__all__ = [
-    "agreeing",
-    "as_precise",
-    "byte_size",
-    "counted",
-    "duration",
-    "listed",
-    "printable",
-    "rough_duration",
-    "several",
-    "short_number",
-]
-
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _BILLION = 1_000_000_000
 
