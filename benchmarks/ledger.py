@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hetdp.accounting.ledger.ledger import Charge, Ledger
+from hetdp.accounting import Charge, Ledger
 
 ITEMS = 10_000
 CHARGES = 10_000

@@ -12,8 +12,6 @@ from importlib import resources
 
 from hetdp.core.text import printable
 
-__all__ = ["Card", "CardTable", "Glyph", "bar", "interval"]
-
 INK, MUTED, LINE, PAPER = "#22272e", "#5d6673", "#e3e6ea", "white"
 #: Their replacements on dark pages.
 DARK = {PAPER: "#14181d", INK: "#e6eaf0", MUTED: "#9aa5b3", LINE: "#2d3540"}

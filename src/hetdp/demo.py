@@ -16,20 +16,6 @@ from hetdp.neighbors.engines.base import Progress
 from hetdp.profiles import Profiles, policies, split
 from hetdp.recommender import PrivateRecommender
 
-__all__ = [
-    "EPSILONS",
-    "N_ITEMS",
-    "N_PEOPLE",
-    "RUNS",
-    "SMALL",
-    "DemoRow",
-    "Demonstration",
-    "K",
-    "generated_crowd",
-    "run_demo",
-    "save_people",
-]
-
 #: Total epsilons of the recommendations.
 EPSILONS = (1.0, 2.0, 5.0)
 #: The generated crowd, and a part of it that is too small for epsilon 1.

@@ -10,8 +10,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["PARTS", "compile_kernels", "compiled", "kept_in"]
-
 #: What can be compiled by itself, and a file that holds a kernel of it.
 PARTS = {
     "exact": "neighbors/_kernels/selecting.py",

@@ -22,8 +22,6 @@ from hetdp.mechanisms.ratios import check_confidence
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.profiles import PrivacyWeights
 
-__all__ = ["ByDial", "release_by_dial"]
-
 #: The dials of the paper's three groups end here.
 WESTIN_LEVELS = (0.0, 0.5, 0.75, 1.0)
 

@@ -20,27 +20,6 @@ from hetdp.core.checks import Real, positive
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import each
 
-__all__ = [
-    "ADDED",
-    "BOUNDLESS",
-    "DELTA_STEPS",
-    "MOST_STEPS",
-    "STEPS",
-    "UNITS",
-    "add_up",
-    "delta_steps",
-    "epsilon_delta_of_rho",
-    "group_loss",
-    "loss_of",
-    "losses_of",
-    "rho_of_epsilon",
-    "rho_of_epsilon_delta",
-    "rho_steps_up",
-    "steps_down",
-    "steps_of",
-    "steps_up",
-]
-
 #: What differs between two sets of profiles, by what is protected: losses add up for one and the same difference.
 ADDED = {
     "item": "adding or removing an item of a user",

@@ -18,8 +18,6 @@ from hetdp.core.errors import DataError, InvalidInput
 from hetdp.mechanisms.plan import product_up
 from hetdp.profiles import PrivacyWeights
 
-__all__ = ["Guarantee", "Recipients", "in_digits"]
-
 _RECIPIENT = "anyone who sees this release, whatever else they know, all other items included"
 _ONE_OF_EACH = "one recipient of each of these lists, who sees all other releases, whatever else they know"
 _REPLACED = "replacing one item by any other value of its range"

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
     from hetdp.accounting.ledger.ledger import Ledger
 
-__all__ = ["SCHEMA", "SCHEMA_VERSION", "Label", "LabelOptions", "Odds", "Spending", "posterior", "what_is_left"]
-
 #: Of the JSON form. The number is raised when a key changes its meaning or goes.
 SCHEMA, SCHEMA_VERSION = "hetdp privacy label", 1
 #: What a reader expects beforehand, in people of 100.

@@ -18,8 +18,6 @@ from hetdp.core.text import printable, several
 if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
 
-__all__ = ["as_html", "as_record", "as_text"]
-
 _COLUMNS = 80
 _SIX_DOWN = Context(prec=6, rounding=ROUND_FLOOR)
 _NOT_STOPPED = "Conclusions from the data of others, or from what is known already."

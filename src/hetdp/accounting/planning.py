@@ -15,8 +15,6 @@ from hetdp.mechanisms.accuracy import level_within
 from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.stretching import StretchedPlan
 
-__all__ = ["Plans", "plan"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Plans:

@@ -22,8 +22,6 @@ from hetdp.mechanisms.queries.base import exact_total
 from hetdp.mechanisms.ratios import Estimate, NoisySum, check_confidence
 from hetdp.mechanisms.stretching import Stretched, StretchedPlan
 
-__all__ = ["Release", "answered", "release", "release_distortion_bound"]
-
 
 @dataclass(frozen=True, eq=False)
 class Release:

@@ -8,9 +8,6 @@ from hetdp.accounting.guarantee import Guarantee
 from hetdp.accounting.ledger.ledger import Ledger
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["Once", "Releasing", "Tally", "charge"]
-
-
 _SEEDED = "Fits with a seed are not counted: they promise nothing, and must not be published."
 
 

@@ -27,8 +27,6 @@ from hetdp.mechanisms.stretching import stretch
 from hetdp.noise import discrete_gaussian, discrete_laplace
 from hetdp.profiles import Box
 
-__all__ = ["FRONT_DOORS", "Payers", "audit_cases", "ledger_audit", "paying"]
-
 _QUICK_SAMPLES = 20_000
 _PAIRS = [([0.0, 1.0, 1.0], [1.0, 1.0, 1.0]), ([1.0, 1.0, 0.0], [1.0, 1.0, 1.0]), ([1.0, 0.0, 1.0], [1.0, 1.0, 1.0])]
 

@@ -23,18 +23,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "EVENTS_PER_PAIR",
-    "Event",
-    "Feature",
-    "Outputs",
-    "apparent_loss",
-    "certified_log_ratio",
-    "learn_events",
-    "learn_features",
-    "precision_feature",
-]
-
 Floats = NDArray[np.float64]
 #: Numbers, one row per run and one column per cell; or an object array with one label per run.
 Outputs: TypeAlias = NDArray[Any]

@@ -7,8 +7,6 @@ from hetdp.cards import BLUE, INK, RED, Card, CardTable, bar
 from hetdp.core.text import counted, printable
 from hetdp.plots import WIDTH, amount, drawn, layer, name_axis, titled, tooltip
 
-__all__ = ["audit_card", "plot_audit"]
-
 #: Rows that a picture has room for: those that come closest to their claim.
 _MOST = 60
 

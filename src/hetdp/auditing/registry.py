@@ -24,19 +24,6 @@ from hetdp.core.checks import one_of
 from hetdp.core.optional import require
 from hetdp.core.randomness import RandomState, as_stream
 
-__all__ = [
-    "CONFIDENCE",
-    "PROVIDERS",
-    "BatteryReport",
-    "Case",
-    "battery",
-    "replay_case",
-    "run_battery",
-    "run_cases",
-    "scale_case",
-    "statistical_case",
-]
-
 PROVIDERS = (
     "hetdp.auditing.audit_cases",
     "hetdp.tables.audit_cases",

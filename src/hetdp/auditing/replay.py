@@ -35,8 +35,6 @@ from hetdp.mechanisms.plan import Mechanism, Plan
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.profiles import Box
 
-__all__ = ["replay_audit"]
-
 #: Values that no profile should hold and some do.
 ODD_VALUES: tuple[object, ...] = (math.nan, math.inf, -math.inf, 1e300, "text", None)
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from hetdp.core.text import counted
 
-__all__ = ["NOTHING", "OWNERS", "VIOLATED", "AuditInterrupted", "AuditReport", "AuditRow", "Finding"]
-
 #: The verdicts. There is no "private": runs can refute a promise, never prove it.
 VIOLATED, NOTHING = "violated", "no violation found"
 

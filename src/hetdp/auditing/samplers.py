@@ -20,8 +20,6 @@ from hetdp.core.checks import Real, one_of, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
 
-__all__ = ["floating_point_audit", "sampler_audit"]
-
 _CELLS = 64
 _LOW_BITS = 256
 #: From this scale on, the last eight bits are uniform to far below what any sample can see.

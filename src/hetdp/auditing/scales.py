@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.core.randomness import RandomState, as_stream
 
-__all__ = ["LAWS", "FrontDoor", "Reached", "scale_audit"]
-
 #: What noise may be like, in units of its scale; "difference" is one Laplace draw less another.
 LAWS = ("laplace", "difference", "gaussian", "exponential", "coins")
 #: Mean of what is averaged, and its standard deviation, where the scale is 1.

@@ -14,8 +14,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.core.text import counted
 
-__all__ = ["MINIMUM_SAMPLES", "SampleSize", "audit", "detectable_loss", "plan_samples", "planned_audit"]
-
 #: Below this many runs per side, no event can be told from chance.
 MINIMUM_SAMPLES = 1_000
 #: Beyond this many, a larger factor is looked for instead.

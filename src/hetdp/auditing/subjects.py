@@ -20,25 +20,6 @@ from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.profiles import Box
 
-__all__ = [
-    "Claims",
-    "OutputReader",
-    "Outputs",
-    "Pair",
-    "Subject",
-    "accepts",
-    "checked_pairs",
-    "claims_for",
-    "default_items",
-    "differing_item",
-    "fresh_seed",
-    "pairs_for",
-    "planned",
-    "search_pair",
-    "subject_of",
-    "worst_pair",
-]
-
 #: Two adjacent profiles: they differ in one item.
 Pair: TypeAlias = tuple[Any, Any]
 

@@ -16,8 +16,6 @@ from hetdp.core.files import write_whole
 if TYPE_CHECKING:
     from hetdp.auditing import AuditReport, BatteryReport, Finding
 
-__all__ = ["audit"]
-
 VIOLATION, INTERRUPTED = 1, 130
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from hetdp.accounting import Ledger
     from hetdp.accounting.ledger.state import Entry
 
-__all__ = ["budget"]
-
 #: Digits shown, in tables and in JSON.
 _DIGITS = {False: 6, True: 12}
 #: Releases shown.

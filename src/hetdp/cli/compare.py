@@ -14,8 +14,6 @@ from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison, compar
 from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import PrivacyWeights, WeightPrior
 
-__all__ = ["compare"]
-
 #: Bars end at so many times the smallest error, and in a mark: the good ones are what is to be compared.
 _LONGEST = 4
 #: Columns that are left for a name and a bar in a table of 80.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from hetdp.datasets import Statistics
     from hetdp.profiles import Profiles
 
-__all__ = ["datasets"]
-
 
 @click.command()
 @click.argument("name", required=False)
@@ -147,7 +145,7 @@ def _list_all(seed: int, voice: Voice) -> None:
         for name, found in built_in.items()
     ]
     header = ("items of", "1 user", "2 users", "3 to 5", "6 or more", "rarest", "top")
-    print_rows("How many items have so many users; users of the rarest, of the top item", header, curves)
+    print_rows("Item popularity", header, curves)
     click.echo()
     click.echo("Public, to be downloaded by hand and given to hetdp.datasets.load(path) or to a command:")
     for one in PUBLIC:

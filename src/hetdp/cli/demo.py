@@ -11,8 +11,6 @@ from hetdp.cli.output import Voice, check_writable, output_options, print_json, 
 if TYPE_CHECKING:
     from hetdp.demo import Demonstration
 
-__all__ = ["demo"]
-
 _RECOMMENDERS = {
     "popularity": "popularity, no privacy",
     "sketch": "hetdp, sketches: nobody is trusted",

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from hetdp.cli.interrupts import INTERRUPTED
 
-__all__ = ["main"]
-
 #: Objects made between two searches for garbage. Imports and the compiler make many that stay, and looking through
 #: them again and again takes a tenth of a first use.
 _BETWEEN_SEARCHES = 50_000

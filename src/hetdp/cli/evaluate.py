@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from hetdp.evaluation.evaluating import EvaluationPlan
     from hetdp.profiles.policies import Policy
 
-__all__ = ["evaluate"]
-
 _ENDINGS = (".csv", ".json")
 _Row = Mapping[str, Any]
 _SECTIONS = {

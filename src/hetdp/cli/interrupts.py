@@ -13,8 +13,6 @@ import sys
 import threading
 from collections.abc import Iterator
 
-__all__ = ["GRACE_S", "INTERRUPTED", "TERMINATED", "ending_on_signals"]
-
 INTERRUPTED, TERMINATED = 130, 143
 #: How long a command has to put things in order.
 GRACE_S = 2.0
@@ -56,7 +54,7 @@ def _stop(number: int, _: object) -> None:
 
 
 def _say_nothing(_: threading.ExceptHookArgs) -> None:
-    """Let a thread end without a word."""
+    """Let a thread end silently."""
 
 
 def _watch(inside: socket.socket) -> None:

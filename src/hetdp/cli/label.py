@@ -14,8 +14,6 @@ from hetdp.core.files import write_whole
 if TYPE_CHECKING:
     from hetdp.accounting.label import Label, LabelOptions
 
-__all__ = ["label"]
-
 #: What a format is called, by the ending of the file that it goes to.
 _FORMATS = {".txt": "text", ".html": "html", ".json": "json"}
 #: No JSON of a promise is longer, in bytes; one of a table may have many rows.

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from hetdp.recommender.estimator import PrivateRecommender
     from hetdp.recommender.parts import Parts
 
-__all__ = ["learn", "personalisation_words"]
-
 DEFAULT_HEAD = 4096
 _SECTIONS = {
     "Data": (*COLUMN_OPTIONS, "catalogue"),

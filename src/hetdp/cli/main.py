@@ -17,8 +17,6 @@ from hetdp.cli.options import option_name
 from hetdp.cli.output import wrapped
 from hetdp.core.errors import BudgetExhausted, DataError, HetdpError, InvalidInput, LedgerError
 
-__all__ = ["cli", "main"]
-
 #: Commands with their short help, in the order of the documentation. `warm-up` is `warm_up` of the module `warm_up`.
 COMMANDS = {
     "release": "Release private answers from a table.",

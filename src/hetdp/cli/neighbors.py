@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from hetdp.accounting import Guarantee
     from hetdp.neighbors.estimator import PrivateNeighbors
 
-__all__ = ["DEFAULT_CYCLES", "check_size", "cycles_option", "engine_problems", "neighbors"]
-
 DEFAULT_CYCLES = 20
 _SECTIONS = {
     "Data": (*COLUMN_OPTIONS, "catalogue"),

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from hetdp.profiles import WeightPrior
 
-__all__ = ["need_extra", "network"]
-
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 #: A sketch needs some exchanges to go around before the next one is due.
 _LEAST_PERIODS = 20

@@ -44,8 +44,6 @@ from hetdp.core.text import counted, duration
 if TYPE_CHECKING:
     from hetdp.node.handle import NodeHandle
 
-__all__ = ["node"]
-
 
 @click.group()
 def node() -> None:

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from hetdp.node.storage.importing import Imported
     from hetdp.node.storage.profile import ProfileItem
 
-__all__ = [
-    "dials",
-    "group_facts",
-    "groups",
-    "hide",
-    "import_",
-    "imported_facts",
-    "neighbors",
-    "tell_groups",
-    "tell_imported",
-    "unhide",
-]
-
 #: Why a row was left out -> what to say about its rows.
 _WHY = {
     "unknown": "not in the catalogue; kept until a version of it has it",

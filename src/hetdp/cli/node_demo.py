@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hetdp.node.demo.people import Recall
     from hetdp.node.demo.running import DemoReport
 
-__all__ = ["demo"]
-
 #: With fewer people, almost everybody is everybody's neighbour, and recall says nothing.
 _COMPARABLE = 30
 #: Long enough that nobody sees an item reach its lifetime limit of ten epochs, short enough to see a dial take effect.

@@ -9,8 +9,6 @@ import click
 from hetdp.cli.output import Voice, dry_run_option, output_options, print_facts, print_json, print_private
 from hetdp.core.text import counted
 
-__all__ = ["backup", "folder_option", "move", "receive", "restore"]
-
 folder_option = click.option(
     "--folder",
     type=click.Path(path_type=Path),

@@ -14,19 +14,6 @@ from hetdp.core.errors import InvalidInput, Problem
 if TYPE_CHECKING:
     from hetdp.profiles import WeightPrior
 
-__all__ = [
-    "Sectioned",
-    "available_processors",
-    "cannot_be_used",
-    "given",
-    "option_name",
-    "plot_option",
-    "refuse",
-    "threads_option",
-    "tuning_option",
-    "westin_option",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 threads_option = click.option(

@@ -33,35 +33,6 @@ from hetdp.warm_up import compiled
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
 
-__all__ = [
-    "DEFAULT_LIMITS",
-    "ENDINGS",
-    "SHOWN",
-    "Lists",
-    "Voice",
-    "check_ending",
-    "check_plot",
-    "check_writable",
-    "dry_run_option",
-    "guarantee_facts",
-    "output_options",
-    "plain",
-    "print_facts",
-    "print_json",
-    "print_private",
-    "print_promise",
-    "print_rows",
-    "refuse_profiles",
-    "rounded",
-    "say_encoding",
-    "say_ledger",
-    "say_nobody_counts",
-    "with_private",
-    "wrapped",
-    "write_paid",
-    "write_plot",
-]
-
 #: By the ending of its name, a file of lists is written in one of these formats.
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".jsonl")
 #: Lifetime limits where none is given, by the unit of a ledger.
@@ -265,7 +236,7 @@ def print_rows(title: str, header: tuple[str, ...], rows: Sequence[tuple[str, ..
 
 
 def rounded(value: float | None, digits: int, *, up: bool) -> float | None:
-    """Return a figure with so many digits, never to the nearest; None for none, and for infinity, which JSON lacks.
+    """Return a figure with the given number of digits, rounded up or down; None for infinity, which JSON lacks.
 
     Examples
     --------

@@ -16,8 +16,6 @@ from hetdp.core.text import several
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee, Ledger
 
-__all__ = ["LEDGER_OPTIONS", "ProfileLedger", "in_words", "ledger_options", "ledger_problems"]
-
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 #: What a new ledger is made with.
 _SETTINGS = ("limit", "delta_limit", "colluders")
@@ -51,7 +49,7 @@ def ledger_problems() -> Iterator[Problem]:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileLedger:
-    """Where a command counts what profiles lose, if anywhere, and what is asked of a new ledger."""
+    """The ledger that a command charges, if any, and the limits of a new one."""
 
     path: Path | None = None
     limit: float | None = None

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from hetdp.profiles import Profiles
     from hetdp.recommender.estimator import PrivateRecommender
 
-__all__ = ["recommend"]
-
 #: Own items named for each recommendation.
 _REASONS = 3
 

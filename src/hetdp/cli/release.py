@@ -14,8 +14,6 @@ from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_opt
 from hetdp.core.errors import Problem
 from hetdp.mechanisms.named import MECHANISMS, QUERIES
 
-__all__ = ["release"]
-
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 _QUERY, _AGGREGATE = "One query about all rows (--query)", "Answers per group (--aggregate)"
 #: Parameters by name, in the sections of the help.

@@ -45,9 +45,7 @@ from hetdp.mechanisms.plan import Mechanism
 from hetdp.profiles import Categories
 from hetdp.profiles.columns import Table, read_table, weight_remark
 
-__all__ = ["query_problems", "release_from_query"]
-
-#: Options that say what is asked.
+#: Options of the question.
 _ASKED = ("lower", "upper", "center", "bins", "quantile", "step", "mechanism", "threshold", "multiplier", "epsilon")
 #: What has an estimate that is divided by a sum of weights.
 _ESTIMATED = ("mean", "total", "count", "variance", "histogram")
@@ -232,7 +230,7 @@ def _values(
 def _answer(
     mechanism: Mechanism, values: NDArray[np.float64], ledger: Ledger | LedgerView | None, options: dict[str, Any]
 ) -> Release | ByDial:
-    """Release what is asked, about all rows or per weight class."""
+    """Release the answer, about all rows or per weight class."""
     how = {name: options[name] for name in ("epsilon", "rho", "denominator", "confidence", "description")}
     if not options["by_weight"]:
         return release_answer(mechanism, values, ledger=ledger, **how)

@@ -30,16 +30,14 @@ from hetdp.cli.output import (
     write_paid,
     write_plot,
 )
+from hetdp.core.checks import float_up
 from hetdp.core.errors import DataError, Problem
 from hetdp.core.text import as_precise, counted, listed
-from hetdp.mechanisms.plan import float_up
 
 if TYPE_CHECKING:
     from hetdp.accounting import Ledger
     from hetdp.tables import TableAnswer, TablePlan
     from hetdp.tables.answer import Row
-
-__all__ = ["TABLE_OPTIONS", "release_from_table", "table_options", "table_problems"]
 
 #: How many groups without an estimate are named.
 _NAMED = 3

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hetdp.experiments.running import Runner
     from hetdp.experiments.sweep import SweepSettings
 
-__all__ = ["reproduce"]
-
 _FOLDER = "hetdp-reproduction"
 
 

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from hetdp.profiles import Profiles
     from hetdp.profiles.reading import PairFile
 
-__all__ = [
-    "COLUMN_OPTIONS",
-    "Data",
-    "Source",
-    "catalogue_option",
-    "column_options",
-    "data_options",
-    "delta_option",
-    "source_problems",
-]
-
 DEFAULT_DELTA = 1e-6
 #: Parameters that say what is in a file of pairs, in the order of the help.
 COLUMN_OPTIONS = ("user", "item", "weight", "no_weights", "default_weight", "rating", "min_rating")

@@ -8,8 +8,6 @@ from hetdp.cli.output import Voice, output_options, print_facts, print_json
 from hetdp.core.errors import HetdpError
 from hetdp.warm_up import PARTS, compile_kernels, compiled, kept_in
 
-__all__ = ["warm_up"]
-
 
 @click.command("warm-up")
 @click.argument("parts", nargs=-1, type=click.Choice(tuple(PARTS)), metavar="[PART]...")

@@ -15,19 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import constant, is_constant
 
-__all__ = [
-    "Real",
-    "chance",
-    "finite",
-    "float_up",
-    "float_vector",
-    "fraction",
-    "not_negative",
-    "one_of",
-    "positive",
-    "whole",
-]
-
 #: A public number. Fractions are kept exact all the way into the noise.
 Real = SupportsFloat | SupportsIndex | Fraction
 

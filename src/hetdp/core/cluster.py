@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 from hetdp.core.errors import InvalidInput
 from hetdp.core.optional import require
 
-__all__ = ["connect_dask", "within"]
-
 Result = TypeVar("Result")
 
 

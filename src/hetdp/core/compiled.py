@@ -6,7 +6,7 @@ the last, compiled code allocates nothing and returns no arrays: it writes into 
 keeps alive. What would allocate does not compile. A division by zero does not raise, as in numpy: kernels divide by
 nothing that can be 0.
 
-Whoever imports this loads the compiler.
+Importing this module loads the compiler.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 
 from numba import njit
 from numba.core.options import DefaultOptions
-
-__all__ = ["inlined", "inner", "kernel"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

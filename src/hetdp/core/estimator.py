@@ -12,9 +12,6 @@ import numpy as np
 from hetdp.core.checks import whole
 from hetdp.core.errors import HetdpError, HetdpWarning, InvalidInput
 
-__all__ = ["Estimator", "NotFitted", "shown_params"]
-
-
 #: A catalogue may have a million items.
 _BRIEFLY = reprlib.Repr()
 _BRIEFLY.maxlist = _BRIEFLY.maxtuple = 4

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["as_frame", "settle", "whole_file", "write_whole"]
-
 
 @contextmanager
 def whole_file(path: Path, *, mode: int = 0o600) -> Iterator[Path]:

@@ -6,8 +6,6 @@ import threading
 
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["ForkGuard"]
-
 
 class ForkGuard:
     """Lets one thread at a time release something new, and only in the process that counts the releases.

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-__all__ = ["available_bytes"]
-
 
 def available_bytes() -> int | None:
     """Return how much memory may be had without swapping, or None where the system does not tell."""

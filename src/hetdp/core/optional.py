@@ -9,8 +9,6 @@ from types import ModuleType
 from hetdp.core.errors import MissingExtra
 from hetdp.core.text import agreeing, listed
 
-__all__ = ["place_of", "require", "require_all"]
-
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import a module of an extra and return it.

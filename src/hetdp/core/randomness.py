@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["KeyedWords", "RandomState", "Stream", "as_stream", "secure_stream", "seeded_stream", "simulation_stream"]
-
 _REKEY_AFTER_WORDS = 2**28
 _KEY_BYTES = 32
 #: Pairs whose words are made together, so that they stay in the cache.
@@ -130,7 +128,7 @@ def secure_stream() -> Stream:
 def seeded_stream(seed: int, *path: int) -> Stream:
     """Return a reproducible stream for simulation; `path` gives independent streams for the same seed.
 
-    Whoever knows the seed knows the noise, so results are stamped `simulated`.
+    Anyone who knows the seed knows the noise, so results are stamped `simulated`.
     """
     label = "/".join(str(whole("seed", part, minimum=0)) for part in (seed, *path))
     return Stream(hashlib.blake2b(label.encode(), digest_size=32, person=b"hetdp-simulation").digest())
@@ -164,7 +162,7 @@ class KeyedWords:
     counter): the same pair gives the same words, and without the key they cannot be told from fresh ones. Different
     purposes, whole numbers below 2**16, give independent words for the same pair.
 
-    Whoever has the key can recompute the noise, so it is never shown, stored or sent. Distinct blocks never collide,
+    Anyone who has the key can recompute the noise, so it is never shown, stored or sent. Distinct blocks never collide,
     which tells AES from a random function only after about 2**64 of them.
     """
 
@@ -202,7 +200,7 @@ class KeyedWords:
     def encrypt(self, blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the two words of each block that compiled code has laid out: (pair, counter and purpose).
 
-        Whoever lays out blocks sees to it that none is used for two things. Threads may call it at the same time.
+        The caller makes sure that no block is used for two things. Threads may call it at the same time.
         """
         out = np.empty(blocks.nbytes + 15, dtype=np.uint8)  # OpenSSL asks for 15 bytes of room, and leaves them alone
         if not hasattr(self._own, "update_into"):

@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Format", "WrongFormat", "connect", "transaction"]
-
 #: How long to wait for another process that writes.
 BUSY_S = 30.0
 

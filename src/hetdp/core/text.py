@@ -3,25 +3,12 @@
 import math
 from collections.abc import Sequence
 
-__all__ = [
-    "agreeing",
-    "as_precise",
-    "byte_size",
-    "counted",
-    "duration",
-    "listed",
-    "printable",
-    "rough_duration",
-    "several",
-    "short_number",
-]
-
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _BILLION = 1_000_000_000
 
 
 def agreeing(number: int, one: str, many: str = "") -> str:
-    """Return the word that goes with a number; `many` is for a plural that does not just end in s.
+    """Return a word in the singular or plural that fits a number; `many` is for a plural that does not just end in s.
 
     Examples
     --------
@@ -32,7 +19,7 @@ def agreeing(number: int, one: str, many: str = "") -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return so many of something; `many` is for a plural that does not just end in s."""
+    """Return a number and its noun; `many` is for a plural that does not just end in s."""
     noun = agreeing(number, one, many)
     return f"{number:,} {noun}" if number else f"no {noun}"
 

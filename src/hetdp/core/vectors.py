@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TOGETHER", "constant", "each", "is_constant", "parts"]
-
-#: How many numbers are worked on together: temporary vectors of so many stay in the cache of a processor.
+#: How many numbers are worked on together: temporary vectors of this size stay in the cache of a processor.
 TOGETHER = 2**15
 
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inlined, inner, kernel
 from hetdp.neighbors._kernels.selecting import insert
 
-__all__ = ["Matrix", "count_found", "nearest"]
-
 Places = NDArray[np.int64]
 Items = NDArray[np.int32]
 Values = NDArray[np.float64]

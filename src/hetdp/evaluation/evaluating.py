@@ -47,8 +47,6 @@ from hetdp.profiles.profiles import require_profiles
 from hetdp.profiles.steps import code_profiles
 from hetdp.recommender import PrivateRecommender
 
-__all__ = ["EvaluationPlan", "evaluate", "popularity_thirds"]
-
 _FEWEST_RUNS = 2
 #: So that engines do not draw the numbers that splits and policies draw from the same seed.
 _ENGINE = int.from_bytes(b"engine")

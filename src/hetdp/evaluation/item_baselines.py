@@ -17,8 +17,6 @@ from hetdp.sketching.bits import Sketches
 from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import GROUP_WORDS
 
-__all__ = ["ScoredItems", "ease", "popularity", "private_popularity"]
-
 Scores = NDArray[np.float64]
 
 #: The most cells of a block of scores, or of published bits in words.

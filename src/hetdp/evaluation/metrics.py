@@ -13,17 +13,6 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.ids import IdEncoder, Ids, positions
 from hetdp.recommender.lists import ndcg_per_user
 
-__all__ = [
-    "HasNeighbors",
-    "Judged",
-    "Ranking",
-    "Recommends",
-    "judge",
-    "judge_per_user",
-    "recall",
-    "recall_per_user",
-]
-
 
 class HasNeighbors(Protocol):
     """A fitted model that knows the neighbours of the users it was fitted on."""

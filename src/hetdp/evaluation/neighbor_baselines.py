@@ -10,8 +10,6 @@ from hetdp.neighbors.engines.base import Progress, over_batches
 from hetdp.neighbors.scores import SCORES
 from hetdp.profiles import Profiles
 
-__all__ = ["random_neighbors", "same_neighbors", "true_neighbors"]
-
 Neighbors = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 

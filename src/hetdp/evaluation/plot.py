@@ -22,8 +22,6 @@ from hetdp.plots import WIDTH, Specification, amount, decades, drawn, layer, sta
 if TYPE_CHECKING:
     from hetdp.evaluation.results import Evaluation, ItemRow
 
-__all__ = ["ITEM_MEASURES", "plot_evaluation"]
-
 #: What recommendations are drawn by.
 ITEM_MEASURES = ("ndcg", "recall", "precision")
 _COLORS = {

@@ -13,31 +13,6 @@ from hetdp.core.checks import one_of
 from hetdp.core.files import as_frame
 from hetdp.core.text import counted
 
-__all__ = [
-    "ABOUT_INTERVALS",
-    "EASE",
-    "HOLDER_POPULARITY",
-    "MATRIX_MODEL",
-    "MEASURES",
-    "MODEL",
-    "POPULARITY",
-    "PRIVATE_POPULARITY",
-    "RANDOM",
-    "SAME",
-    "THIRDS",
-    "TRUE",
-    "WAYS_TO_COMBINE",
-    "WHAT",
-    "Evaluation",
-    "ItemRow",
-    "MethodKey",
-    "NeighborRow",
-    "interval",
-    "item_row",
-    "neighbor_row",
-    "ratio_interval",
-]
-
 #: Tables of an evaluation.
 WHAT = ("neighbors", "items")
 #: Names of methods that are no engines.

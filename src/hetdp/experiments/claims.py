@@ -15,8 +15,6 @@ from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings, paper_configurations
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, SliceRule
 
-__all__ = ["Claim", "Mixes", "claims_about"]
-
 _Used = Sequence[Configuration]
 
 

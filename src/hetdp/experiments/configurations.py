@@ -14,8 +14,6 @@ from hetdp.experiments.weight_rules import SameRule, WeightRule
 from hetdp.neighbors import engines, scores
 from hetdp.profiles import Profiles
 
-__all__ = ["ENGINES", "SCORES", "WAYS_TO_COMBINE", "Configuration", "Task", "fingerprint"]
-
 #: Without privacy and without noise: the true neighbours, random ones, the same for everybody.
 REFERENCES = ("baseline", "random", "same")
 ENGINES = (*REFERENCES, *engines.ENGINES)

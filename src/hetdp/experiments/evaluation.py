@@ -21,8 +21,6 @@ from hetdp.neighbors.scores import SCORES, Scoring
 from hetdp.profiles import Profiles, split
 from hetdp.profiles.steps import CodedProfiles, code_profiles
 
-__all__ = ["Outcome", "Point", "run_task", "run_tasks"]
-
 #: So that engines do not draw the numbers that splits and policies draw from the same seed.
 _ENGINE = int.from_bytes(b"engine")
 _OUTSIDE = int.from_bytes(b"outside")

@@ -13,8 +13,6 @@ from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings, overlap_baseline, paper_configurations, sweep_configurations
 from hetdp.experiments.weight_rules import GROUPS, GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule
 
-__all__ = ["BY_OVERLAP", "RANDOM", "SAME", "TAKING_PART", "TRUE", "FigurePoint", "figure_points"]
-
 TRUE, RANDOM = "true neighbours", "random neighbours"
 #: Recall rewards coverage: what the same few people for everybody reach without any likeness, in every figure.
 SAME = "same people for everybody"

@@ -11,16 +11,6 @@ from hetdp.experiments.configurations import Configuration
 from hetdp.experiments.evaluation import Outcome
 from hetdp.experiments.sweep import SweepSettings, overlap_baseline, sweep_configurations
 
-__all__ = [
-    "CONFIDENCE",
-    "GapClosed",
-    "MeanOverRuns",
-    "Measurements",
-    "gap_closed",
-    "mean_over_runs",
-    "sketch_gaps_closed",
-]
-
 #: Of every error bar.
 CONFIDENCE = 0.95
 

@@ -7,19 +7,6 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
-__all__ = [
-    "CONCLUSIONS",
-    "HARDLY",
-    "NO_CHANGE",
-    "PUBLISHED_MIXES",
-    "PUBLISHED_SETS",
-    "TIMES",
-    "Conclusion",
-    "Published",
-    "published_for",
-    "published_source",
-]
-
 #: "Does not matter": a change below this share of the distance between random and true neighbours.
 NO_CHANGE = 0.1
 #: "Hardly punished": a loss below this share of that distance.

@@ -13,8 +13,6 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.formats import COMPRESSIONS, ENDINGS
 from hetdp.profiles.reading import PairOptions, open_pairs
 
-__all__ = ["DataSet", "check_profiles", "prepare_data"]
-
 _ENDINGS = (*COMPRESSIONS, *ENDINGS, ".dat", ".data")
 
 

@@ -19,12 +19,11 @@ from hetdp.experiments.measurements import Measurements, sketch_gaps_closed
 from hetdp.experiments.prepared import DataSet, prepare_data
 from hetdp.experiments.report.contents import SweepEvaluation, numbers_csv
 from hetdp.experiments.report.verdict_table import verdicts_markdown
-from hetdp.experiments.running import LocalRunner, Progress, ResultsStore, Runner, run_sweep
+from hetdp.experiments.running import LocalRunner, ResultsStore, Runner, run_sweep
 from hetdp.experiments.sweep import SweepSettings, plan_tasks
 from hetdp.experiments.verdicts import judge_claims
+from hetdp.neighbors.engines.base import Progress
 from hetdp.profiles import policies
-
-__all__ = ["Reproduction", "check_folder", "evaluate", "reproduce", "require_packages", "write_files"]
 
 RESULTS, REPORT, NUMBERS, VERDICTS = "results.sqlite", "report.html", "numbers.csv", "verdicts.md"
 #: Total epsilons of the recommendations.

@@ -20,8 +20,6 @@ from hetdp.experiments.evaluation import Outcome, Point, run_tasks
 from hetdp.neighbors.engines.base import Progress
 from hetdp.profiles import Profiles
 
-__all__ = ["Batch", "DaskRunner", "LocalRunner", "Progress", "ResultsStore", "Runner", "run_sweep"]
-
 #: Tasks handed over at a time: about a second of work on a few hundred users.
 _TASKS_PER_BATCH = 8
 _PARENT_SEEN_EVERY_S = 0.5

@@ -11,14 +11,6 @@ from hetdp.datasets import BUILT_IN
 from hetdp.experiments.configurations import SCORES, WAYS_TO_COMBINE, Configuration, Task
 from hetdp.experiments.weight_rules import GroupRule, PracticeRule, SameRule, SharedSliceRule, SliceRule, WeightRule
 
-__all__ = [
-    "SweepSettings",
-    "overlap_baseline",
-    "paper_configurations",
-    "plan_tasks",
-    "sweep_configurations",
-]
-
 _POLL = (0.34, 0.43, 0.23)
 #: How far shares may miss 1 by rounding.
 _ROUNDING = 1e-9

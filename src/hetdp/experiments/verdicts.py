@@ -15,8 +15,6 @@ from hetdp.experiments.paper import CONCLUSIONS, Conclusion
 from hetdp.experiments.prepared import DataSet
 from hetdp.experiments.sweep import SweepSettings
 
-__all__ = ["DIRECTIONS", "ERROR_RATE", "SIZES", "Check", "Verdict", "judge_claims"]
-
 #: The chance that any interval of the whole table misses its true value, if runs are about normal.
 ERROR_RATE = 0.05
 #: Every word a verdict on a direction can be.

@@ -12,18 +12,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles, policies
 from hetdp.profiles.priors import WESTIN_GROUPS
 
-__all__ = [
-    "GROUPS",
-    "Drawn",
-    "GroupRule",
-    "Per",
-    "PracticeRule",
-    "SameRule",
-    "SharedSliceRule",
-    "SliceRule",
-    "WeightRule",
-]
-
 Per: TypeAlias = Literal["item", "user"]
 
 #: The three groups, strictest first.

@@ -10,8 +10,6 @@ from hetdp.mechanisms.plan import Mechanism
 from hetdp.mechanisms.ratios import NoisySum, check_confidence
 from hetdp.mechanisms.stretching import Stretched
 
-__all__ = ["MOST_LEVEL", "expected_weight", "interval_reach", "level_within", "smallest_level", "up"]
-
 #: Levels that are tried; noise beyond the last is nothing compared with what chance does.
 _LEAST, MOST_LEVEL = 1e-6, 1e6
 _STEPS = 60

@@ -25,8 +25,6 @@ from hetdp.mechanisms.thresholding import threshold
 from hetdp.plots import WIDTH, amount, decades, drawn, layer, name_axis, text_of, titled, tooltip
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
-__all__ = ["EXAMPLE", "QUERY_NAMES", "Comparison", "Contender", "compare"]
-
 #: From weights to a mechanism, given what is public.
 Maker = Callable[[PrivacyWeights], Mechanism]
 

@@ -7,15 +7,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import fraction
+from hetdp.core.checks import float_up, fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.plan import choose_grid, float_up
+from hetdp.mechanisms.plan import choose_grid
 from hetdp.mechanisms.queries.base import ItemwiseQuery, exact_sum
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
-
-__all__ = ["DistortionPlan", "plan_distortion"]
 
 #: Covers the rounding of the few products that a distortion is made of.
 _ROUNDED_UP = 1 + 2.0**-48

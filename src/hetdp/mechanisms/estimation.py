@@ -26,8 +26,6 @@ from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 from hetdp.profiles import WeightPrior
 
-__all__ = ["Denominator", "best_multiplier", "expected_shrinkage", "normalised", "undo_dropping"]
-
 _GRID = 400
 
 

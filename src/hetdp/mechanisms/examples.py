@@ -14,19 +14,6 @@ from hetdp.profiles import Box
 if TYPE_CHECKING:
     from hetdp.mechanisms.queries.base import Query
 
-__all__ = [
-    "AGES",
-    "MIXED",
-    "SIGNED",
-    "UNIT",
-    "WEIGHTS",
-    "Example",
-    "example_queries",
-    "examples",
-    "mechanism_examples",
-    "query_examples",
-]
-
 #: From "never counts" to ordinary; the audits look at small weights as well as large ones.
 WEIGHTS = (0.8, 0.0, 0.25, 1.0, 0.5, 0.3)
 UNIT, SIGNED, AGES = Box.uniform(0, 1, size=6), Box.uniform(-1, 1, size=6), Box.uniform(20, 80, size=6)

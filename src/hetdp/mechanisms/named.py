@@ -18,8 +18,6 @@ from hetdp.mechanisms.stretching import stretch
 from hetdp.mechanisms.thresholding import threshold as thresholded
 from hetdp.profiles import Box, Categories, PrivacyWeights, WeightPrior
 
-__all__ = ["CATEGORICAL", "MECHANISMS", "QUERIES", "SELECTED", "default_mechanism", "mechanism_named"]
-
 #: Chosen among round values of the range, or among categories, by a personalised exponential mechanism: noise as large
 #: as the range, which stretching needs for an extreme, would drown them.
 SELECTED = (*selection.SELECTED_BY_NAME, "quantile", "mode")

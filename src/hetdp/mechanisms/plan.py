@@ -16,17 +16,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles import Box, PrivacyWeights
 
-__all__ = [
-    "FullPricePlan",
-    "Mechanism",
-    "Plan",
-    "choose_grid",
-    "float_up",
-    "floor_product",
-    "product_up",
-    "require_plain_epsilon",
-]
-
 _STEPS_PER_SCALE = 40
 _STEPS_PER_REACH = 50
 _SPLIT = 2.0**27 + 1

@@ -17,17 +17,6 @@ from statistics import NormalDist
 from hetdp.core.checks import finite, not_negative, one_of, positive
 from hetdp.core.errors import InvalidInput
 
-__all__ = [
-    "Estimate",
-    "NoisySum",
-    "check_confidence",
-    "noise_quantile",
-    "scaled_count",
-    "scaled_total",
-    "weighted_mean",
-    "weighted_variance",
-]
-
 #: Share of the permitted misses that goes to the range of the true sum of weights, to what is known of the spread of
 #: the values, and to the mean of a variance.
 _WEIGHT_SHARE, _ROOM_SHARE, _MEAN_SHARE = 1 / 20, 1 / 10, 1 / 4

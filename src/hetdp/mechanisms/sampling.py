@@ -25,8 +25,6 @@ from hetdp.mechanisms.stretching import Stretched, as_weights
 from hetdp.noise.coins import Probability, exponential, toss_kinds
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
-__all__ = ["Sampled", "sample"]
-
 _MOST_KINDS = 4096
 
 

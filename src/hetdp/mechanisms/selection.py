@@ -26,8 +26,6 @@ from hetdp.mechanisms.stretching import as_weights
 from hetdp.noise.coins import choose_one, survive
 from hetdp.profiles import Box, Categories, PrivacyWeights
 
-__all__ = ["SELECTED_BY_NAME", "Selection", "maximum", "median", "minimum", "mode", "quantile", "round_values"]
-
 Steps = NDArray[np.int64]
 
 #: Weights and quantiles are counted in steps of 2**-20, rounded down; scores are exact integers below 2**62.

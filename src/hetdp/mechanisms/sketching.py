@@ -16,8 +16,6 @@ from hetdp.profiles import Box, PrivacyWeights
 from hetdp.profiles.steps import weight_codes
 from hetdp.sketching.bits import toss_bits
 
-__all__ = ["Sketch", "sketch"]
-
 _PRESENT = 0.5
 
 

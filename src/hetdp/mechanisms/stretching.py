@@ -20,21 +20,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import finite, fraction
+from hetdp.core.checks import finite, float_up, fraction
 from hetdp.core.errors import InvalidInput, StretchingWarning
 from hetdp.core.randomness import Stream
 from hetdp.core.vectors import parts
 from hetdp.mechanisms import queries
 from hetdp.mechanisms.estimation import Denominator, normalised
 from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, example_queries, mechanism_examples
-from hetdp.mechanisms.plan import Mechanism, Plan, choose_grid, float_up, floor_product, product_up
+from hetdp.mechanisms.plan import Mechanism, Plan, choose_grid, floor_product, product_up
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
 from hetdp.mechanisms.ratios import Estimate, NoisySum
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
-
-__all__ = ["Stretched", "StretchedPlan", "as_weights", "stretch"]
 
 _LARGEST_SCALE = 2**1000
 _SMALLEST_SENSITIVITY = 1e-290

@@ -18,8 +18,6 @@ from hetdp.mechanisms.queries.base import Floats, Query
 from hetdp.mechanisms.stretching import Stretched, as_weights
 from hetdp.profiles import PrivacyWeights, WeightPrior
 
-__all__ = ["Thresholded", "threshold", "uniform"]
-
 _SMALLEST_LEVEL = 1e-9
 
 

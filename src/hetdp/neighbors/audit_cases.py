@@ -34,8 +34,6 @@ from hetdp.sketching.bits import GROUP_USERS, Sketches
 from hetdp.sketching.law import USUAL_TUNING
 from hetdp.tables.names import NAMES_SHARE
 
-__all__ = ["EPSILON", "FRONT_DOORS", "ITEMS", "SUBJECTS", "WEIGHTS", "audit_cases", "having", "without"]
-
 Floats = NDArray[np.float64]
 #: What is audited: from a profile, how many runs and a random state to what is seen, one row per run.
 Subject: TypeAlias = Callable[..., Floats]

@@ -33,8 +33,6 @@ from hetdp.sketching.significance import SIGNIFICANT
 from hetdp.sketching.tuning import Tuning, as_tuning
 from hetdp.tables.names import CATALOGUES
 
-__all__ = ["PrivateNeighbors"]
-
 
 class PrivateNeighbors(Estimator):
     """The most similar users of each user, privately.

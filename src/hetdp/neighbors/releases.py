@@ -20,8 +20,6 @@ from hetdp.profiles.ids import Ids, positions
 from hetdp.profiles.steps import CodedProfiles, Holdings, code_profiles, holdings, observed_items, on_fitted_items
 from hetdp.tables.names import as_named, chosen_names
 
-__all__ = ["NOTHING_NAMED", "Account", "Items", "Releases"]
-
 #: Lists of recipients: scores, indices, significance.
 Lists: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]
 

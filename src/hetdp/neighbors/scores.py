@@ -20,17 +20,6 @@ from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 from hetdp.sketching.significance import rare_tail, significance
 
-__all__ = [
-    "DEFAULT_SCORE",
-    "SCORES",
-    "SIZES",
-    "Score",
-    "Scoring",
-    "items_to_stand_out",
-    "overlap_significance",
-    "scoring",
-]
-
 Sizes = NDArray[np.float64]
 
 #: Where sizes come from: released with noise, or declared public.

@@ -29,8 +29,6 @@ from hetdp.node.publication import publish
 from hetdp.node.storage.store import NodeStore
 from hetdp.sketching.bits import pack, unpack
 
-__all__ = ["CLAIMS", "DIALS", "FRONT_DOORS", "GROUP", "audit_cases", "pairs", "published_bits", "seen_of_a_group"]
-
 #: From hidden to full; 29 is none of the steps of 1/255.
 DIALS = (80, 0, 29, FULL_DIAL, 50, 1)
 _EPSILON = Fraction(2)

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from hetdp.core.errors import DataError
 
-__all__ = ["CatalogueItem", "read_network_catalogue"]
-
 _MOST_ITEMS = 1_000_000
 _LONGEST = 500
 

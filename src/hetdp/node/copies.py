@@ -29,8 +29,6 @@ from hetdp.sketching.bits import pack
 from hetdp.sketching.copies import Name, SeenSketches, least_shared, ones_of_rows, packed_rows
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one
 
-__all__ = ["HomeTrust", "copies_of_own", "meet", "one_vote_each"]
-
 #: Of the chosen, those of one host are at most one in so many; those reached nowhere, all together, one in two.
 _OF_A_HOST, _REACHED_NOWHERE = 5, 2
 

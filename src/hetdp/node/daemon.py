@@ -31,8 +31,6 @@ from hetdp.node.storage.page_door import PageDoor
 from hetdp.node.wire.transport import Arrived, Flooded, Lost, Transport
 from hetdp.sketching.copies import Name
 
-__all__ = ["Daemon"]
-
 #: The loop looks up at least so often, to see whether it should stop.
 _LONGEST_WAIT_S = 0.5
 _CONTACTS = 20

@@ -17,8 +17,6 @@ from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.sketching.bits import toss_bits
 from hetdp.sketching.law import USUAL_TUNING
 
-__all__ = ["FULL_DIAL", "as_dial", "draw_bits", "weight_of"]
-
 #: The dial of an item that is protected like any other.
 FULL_DIAL = 100
 #: A weight below this power of ten is below every dial but 0.

@@ -21,8 +21,6 @@ from hetdp.node.storage.store import NodeStore
 from hetdp.sketching.guessing import CoinPair, guessing_accuracy, most_accuracy
 from hetdp.sketching.law import chance_of_one
 
-__all__ = ["OFTEN", "DialChange", "GroupLosses", "GroupProposal", "GroupTold", "group_name", "right_words"]
-
 #: From here on words say more than a number would.
 _HARDLY, _ALMOST, _NEARLY_ALWAYS = 0.55, 0.99, 0.999
 #: A guess that is right more often than this is worth a warning.

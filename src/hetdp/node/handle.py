@@ -12,9 +12,9 @@ import numpy as np
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Label, LabelOptions, Spending, what_is_left
+from hetdp.core.checks import float_up
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.text import duration
-from hetdp.mechanisms.plan import float_up
 from hetdp.node.copies import HomeTrust
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.groups import GroupLosses
@@ -48,8 +48,6 @@ _COPY_MAY_RUN = (
     "new node with `hetdp node init`, and `hetdp node move --to` it."
 )
 EVERYBODY = "everybody together, whatever else they know"
-
-__all__ = ["EpochClock", "NodeHandle", "Status", "how_to_be_invited"]
 
 
 @dataclass(frozen=True, slots=True)

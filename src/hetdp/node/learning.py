@@ -35,8 +35,6 @@ from hetdp.sketching.copies import Name
 if TYPE_CHECKING:
     from hetdp.recommender.sketched import SketchSums
 
-__all__ = ["ENOUGH", "Learner", "learn_from_crowd"]
-
 #: From so many sketches on, what the crowd says is better than what neighbours say (figures: docs/guide/node.md).
 ENOUGH = 50
 #: Learned anew when so much of what it was learned from has changed, and not before so many times the last run took.

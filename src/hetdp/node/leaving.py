@@ -16,8 +16,6 @@ from hetdp.node.storage.folder import IDENTITY, STORE, erase_folder, is_running
 from hetdp.node.storage.parcels import open_origin
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["erase_if_wanted", "finish_leaving", "leave_into_file", "what_leaving_means"]
-
 #: A node that runs sees within a second that it is closed, and takes a few to say goodbye.
 _STOPS_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.1

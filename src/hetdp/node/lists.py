@@ -18,19 +18,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.core.text import byte_size
 
-__all__ = [
-    "ListKind",
-    "ListRow",
-    "OwnList",
-    "bare_cell",
-    "canonical_link",
-    "canonical_text",
-    "cleaned",
-    "harmless_cell",
-    "list_file",
-    "read_own_list",
-]
-
 ListKind = Literal["csv", "bookmarks", "titles"]
 
 #: Larger lists are no person's.

@@ -25,8 +25,6 @@ from hetdp.node.storage.parcels import Origin, changed_settings, open_origin, un
 from hetdp.node.storage.passage import Passage
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["IntoNode", "MoveTarget", "NewNode", "ParcelFile", "begin_move", "cancel", "move", "target_of"]
-
 
 class MoveTarget(Protocol):
     """Where a node can move to."""

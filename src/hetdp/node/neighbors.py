@@ -20,8 +20,6 @@ from hetdp.sketching.estimate import items_behind, items_behind_error, ones_amon
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one
 from hetdp.sketching.significance import RARE, best_by_chance, binomial_tail
 
-__all__ = ["Neighbor", "Vote", "find_neighbors", "votes"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Neighbor:

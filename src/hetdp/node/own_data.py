@@ -15,8 +15,6 @@ from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.ledger import loss
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["list_as_csv", "own_data"]
-
 
 def own_data(store: NodeStore) -> dict[str, Any]:
     """Return everything a store knows about its owner, ready for JSON.

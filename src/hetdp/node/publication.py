@@ -20,8 +20,6 @@ from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.storage.other_charges import RESTORED_THROUGH
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["publish"]
-
 
 def publish(
     store: NodeStore,

@@ -17,8 +17,6 @@ from hetdp.node.storage.crowd import CrowdModel
 if TYPE_CHECKING:
     from hetdp.recommender.lists import Contributions
 
-__all__ = ["Findings", "Recommendation", "crowd_places"]
-
 #: So many own items are named as the reason for a recommendation, if each speaks for it so much of what the first does.
 _REASONS, _WORTH_NAMING = 3, 0.3
 

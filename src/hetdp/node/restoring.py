@@ -29,8 +29,6 @@ from hetdp.node.storage.parcels import Origin, open_origin, unpack, write_parcel
 from hetdp.node.storage.passage import Passage
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["Restored", "back_up", "restore"]
-
 
 @dataclass(frozen=True, slots=True)
 class Restored:

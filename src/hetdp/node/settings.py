@@ -13,8 +13,6 @@ from msgspec import Meta
 
 from hetdp.core.errors import DataError
 
-__all__ = ["SETTINGS", "NodeSettings", "parsed_settings", "read_settings", "settings_toml"]
-
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 

@@ -15,27 +15,6 @@ from hetdp.node.storage.ledger import most_steps
 from hetdp.sketching.law import most_odds_factor
 from hetdp.sketching.significance import RARE
 
-__all__ = [
-    "DIAL_NAMES",
-    "EPSILON_WORDS",
-    "HUGE_LIMIT",
-    "PRESETS",
-    "because_words",
-    "certainty_words",
-    "chance_words",
-    "cost_facts",
-    "cost_warnings",
-    "dial_effect",
-    "dial_name",
-    "factor_words",
-    "moment_words",
-    "network_warnings",
-    "percent_words",
-    "reason_words",
-    "updated_chance",
-    "votes_words",
-]
-
 #: Lowest dial of each kind -> its name.
 DIAL_NAMES: dict[int, str] = {
     0: "Hidden",

@@ -20,27 +20,6 @@ from numpy.typing import NDArray
 
 from hetdp.core.randomness import Stream
 
-__all__ = [
-    "CHUNK_WORDS",
-    "TAIL_BITS",
-    "Coins",
-    "Probability",
-    "bernoulli",
-    "binary_digits",
-    "choose_one",
-    "complement",
-    "exponential",
-    "kernel",
-    "lane_position",
-    "logistic",
-    "magnify",
-    "ratio",
-    "survive",
-    "toss",
-    "toss_kinds",
-    "transpose",
-]
-
 #: Given a number of bits b, integers lo and hi with lo <= 2**b * p <= hi, closing in on p as b grows.
 Probability = Callable[[int], tuple[int, int]]
 Words = NDArray[np.uint64]

@@ -19,8 +19,6 @@ from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.noise.coins import CHUNK_WORDS, survive
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 
-__all__ = ["discrete_gaussian", "gaussian_integers"]
-
 
 @overload
 def discrete_gaussian(sigma: Real, size: None = None, *, random_state: RandomState = None) -> int: ...

@@ -36,8 +36,6 @@ from hetdp.noise.coins import (
     transpose,
 )
 
-__all__ = ["MAXIMUM_SCALE", "discrete_laplace", "laplace_integers"]
-
 #: Beyond this, a sample would not always fit into 64 bits.
 MAXIMUM_SCALE = 2**52
 #: G >= 2**J happens with probability below exp(-24) and is settled one by one.

@@ -23,16 +23,6 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.noise.coins import binary_digits, exponential, logistic
 
-__all__ = [
-    "BITS",
-    "LARGEST_COUNT",
-    "LaplaceTables",
-    "ThresholdTables",
-    "as_words",
-    "laplace_tables",
-    "threshold_tables",
-]
-
 #: Digits kept of every probability. Beyond them, two words in a row would have to agree with the table.
 BITS = 128
 #: Digits carried while computing, so that accumulated errors stay far below the last digit kept.

@@ -14,8 +14,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.noise.laplace import laplace_integers
 
-__all__ = ["truncated_laplace_integers"]
-
 _INT64_MAX = 2**63 - 1
 
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inner, kernel
 from hetdp.sketching._kernels import bit_count
 
-__all__ = ["count_pairs", "mirror", "turn"]
-
 Matrix = NDArray[np.uint64]
 
 #: Items whose words are compared with each other while they are in the cache.

@@ -25,7 +25,8 @@ from hetdp.auditing.samplers import sampler_audit
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.neighbors.audit_cases import EPSILON, ITEMS, WEIGHTS, having, without
+from hetdp.mechanisms.examples import WEIGHTS
+from hetdp.neighbors.audit_cases import EPSILON, ITEMS, having, without
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.estimator import PrivateRecommender
@@ -34,8 +35,6 @@ from hetdp.recommender.model import Evidence
 from hetdp.recommender.names import MOST_NAMES
 from hetdp.recommender.parts import Part, PersonDials
 from hetdp.sketching.law import chance_of_one, contrast
-
-__all__ = ["FRONT_DOORS", "UNITS", "audit_cases", "everything", "head_of_counts", "sides", "telling_pairs"]
 
 Floats = NDArray[np.float64]
 

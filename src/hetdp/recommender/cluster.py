@@ -16,8 +16,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles
 from hetdp.recommender.parts import Addable, Parts
 
-__all__ = ["ClusterParts"]
-
 #: Results that are added up in one task.
 _TOGETHER = 8
 

@@ -21,8 +21,6 @@ from hetdp.recommender.parts import Learning, Part, Participants, Parts, PersonD
 from hetdp.recommender.settings import ModelSettings, promise
 from hetdp.recommender.sketched import SketchLearning, bit_spread
 
-__all__ = ["Crowd", "expected_noise"]
-
 
 class Crowd:
     """What was learned from a crowd so far. Private: it holds the secret of the fit.

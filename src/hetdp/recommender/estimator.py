@@ -29,8 +29,6 @@ from hetdp.recommender.names import people_to_be_named
 from hetdp.recommender.parts import Parts, PersonDials
 from hetdp.recommender.settings import ModelSettings, promise
 
-__all__ = ["PrivateRecommender"]
-
 #: Recommendations that `score` judges.
 _JUDGED = 10
 

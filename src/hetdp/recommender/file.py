@@ -24,8 +24,6 @@ from hetdp.profiles.ids import Ids, as_ids
 from hetdp.recommender.model import ItemModel
 from hetdp.recommender.settings import ModelSettings, promise
 
-__all__ = ["PublishedModel", "load", "save"]
-
 _KIND = "hetdp model"
 _VERSION = 1
 _EXACT = ("epsilon", "delta")

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from hetdp.profiles.steps import Holdings
 from hetdp.recommender.model import ItemModel
 
-__all__ = ["Contributions", "best_items", "contributions", "ndcg_per_user", "places_hit"]
-
 #: People scored together: a block of scores stays below 64 MiB or so.
 _CELLS = 1 << 23
 

@@ -24,8 +24,6 @@ from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 from hetdp.recommender.model import Evidence
 from hetdp.recommender.parts import Learning, Part
 
-__all__ = ["COUNTS_SHARE", "ONE_ITEM", "ONE_PAIR", "MatrixLearning", "MatrixRule", "MatrixSums", "noisy_sums"]
-
 #: Part of rho that goes to counts: the choice of a head, items outside it, and what is popular in a small crowd.
 COUNTS_SHARE = {"item": Fraction(1, 20), "user": Fraction(1, 10)}
 #: A person's factor has this many binary digits, and a product of two codes with it is cut by `_CUT` of them.

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Evidence", "ItemModel", "learn", "noise_edge", "visible_taste"]
-
 # The constants were chosen on one half of the users of benchmarks/recommender_quality.py and on made-up crowds.
 #: A direction of taste is kept by half at this number of edges of the noise plus this number of mean counts.
 _EDGES, _MEAN_COUNTS = 0.85, 3.0

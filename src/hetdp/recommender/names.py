@@ -15,8 +15,6 @@ from hetdp.recommender.parts import Parts, PersonDials
 from hetdp.recommender.settings import ModelSettings
 from hetdp.tables.names import as_named, chosen_names, people_needed
 
-__all__ = ["MOST_NAMES", "choose_names", "counted_names", "people_to_be_named"]
-
 #: The most names that a person can count in full for, where whole people are protected (`max_groups` of tables).
 MOST_NAMES = 8
 #: Finer steps for people who count a little for many names.

@@ -21,9 +21,6 @@ from hetdp.profiles.steps import CodedProfiles, weight_codes
 from hetdp.recommender.model import Evidence
 from hetdp.sketching.people import person_keys
 
-__all__ = ["Learning", "Part", "Participants", "Parts", "PersonDials", "keys_of", "on_items"]
-
-
 #: Whatever can be added to its like.
 Addable = TypeVar("Addable")
 

@@ -6,12 +6,9 @@ from fractions import Fraction
 
 from hetdp.accounting.composition import ADDED, rho_of_epsilon_delta
 from hetdp.accounting.guarantee import Guarantee, in_digits
-from hetdp.core.checks import chance, fraction, one_of, whole
+from hetdp.core.checks import chance, float_up, fraction, one_of, whole
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.plan import float_up
 from hetdp.tables.names import CATALOGUES, HOLDER, NAMES_SHARE, OTHERS, check_names
-
-__all__ = ["RELEASES", "UNITS", "ModelSettings", "promise"]
 
 RELEASES = ("sketch", "matrix")
 UNITS = ("item", "user")

@@ -25,8 +25,6 @@ from hetdp.sketching.estimate import items_behind
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 from hetdp.sketching.people import PeopleBits
 
-__all__ = ["PartSums", "SketchLearning", "SketchSums", "SketchWork", "bit_spread", "sum_part"]
-
 #: People whose sketches are compared together, in words of 64; and those drawn at a time.
 _WORDS = 512
 _DRAWN_WORDS = 32

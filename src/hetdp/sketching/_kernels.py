@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inlined, kernel
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS, SketchTables
 
-__all__ = [
-    "bit_count",
-    "bit_position",
-    "column_bits",
-    "compare",
-    "land",
-    "open_coins",
-    "pair_blocks",
-    "row_blocks",
-    "set_bits",
-    "settle",
-    "sort_pairs",
-]
-
 Words = NDArray[np.uint64]
 Matrix = NDArray[np.uint64]
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import kernel
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS
 
-__all__ = ["coin_blocks", "own_blocks", "set_own_bits"]
-
 Keys = NDArray[np.uint64]
 Matrix = NDArray[np.uint64]
 

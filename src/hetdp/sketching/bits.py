@@ -26,8 +26,6 @@ from hetdp.sketching.law import (
     sketch_tables,
 )
 
-__all__ = ["GROUP_USERS", "Sketches", "pack", "toss_bits", "unpack"]
-
 #: Users whose bits are made together; columns come in multiples of it.
 GROUP_USERS = 64 * GROUP_WORDS
 #: Blocks of AES handled together, so that they stay in the cache.

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 
-__all__ = ["SketchCode", "sketch_code"]
-
 #: Coded sketches are sent where they take at most this share of the raw bytes.
 _WORTH_IT = 0.75
 #: There is room for profiles of the largest size divided by this.

@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one
 
-__all__ = ["NEVER", "SELDOM", "Name", "SeenSketches", "least_difference", "least_shared", "ones_of_rows", "packed_rows"]
-
 #: Whose sketch, and of which epoch.
 Name: TypeAlias = tuple[bytes, int]
 #: How often an honest sketch may be taken for a copy of another: by everybody, and by the owner of that.

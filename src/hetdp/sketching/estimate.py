@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.sketching.bits import pack
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 
-__all__ = ["bit_values", "item_owners", "item_shares", "items_behind", "items_behind_error", "ones_among"]
-
 _SMALLEST_SHARE = 1e-6
 #: Numbers of owners that a deconvolution tells apart: all up to here, then this number more, ever further apart.
 _FEW_OWNERS, _MORE_OWNERS = 12, 60

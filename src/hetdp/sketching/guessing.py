@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["CoinPair", "guessing_accuracy", "most_accuracy"]
-
 #: Points of the grid: for a few coins, and at most. Twice as many change no accuracy in the first three digits.
 _FEWEST_POINTS, _MOST_POINTS = 1 << 15, 1 << 18
 #: So many points per root of the number of coins keep the window wide enough (docs/proofs/groups.md).

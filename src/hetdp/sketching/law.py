@@ -29,20 +29,6 @@ from hetdp.noise.coins import Probability, binary_digits, complement, exponentia
 from hetdp.noise.tables import BITS, as_words
 from hetdp.profiles.steps import WEIGHT_STEPS
 
-__all__ = [
-    "GROUP_WORDS",
-    "ROUNDS",
-    "USUAL_TUNING",
-    "SketchTables",
-    "chance_of_one",
-    "coins",
-    "contrast",
-    "exact_chance_of_one",
-    "most_odds_factor",
-    "odds_factor",
-    "sketch_tables",
-]
-
 #: Digits of q compared for 64 users at once; one coin in 256 needs the next 128, and gets them for itself.
 ROUNDS = 8
 #: Words of 64 users whose random digits come together; columns are made in multiples of it.

@@ -16,8 +16,6 @@ from hetdp.core.randomness import KeyedWords
 from hetdp.profiles.steps import CodedProfiles
 from hetdp.sketching.law import GROUP_WORDS, ROUNDS, sketch_tables
 
-__all__ = ["PeopleBits", "person_keys"]
-
 #: Bytes of a person's key: with a purpose (1 byte) and a counter (4 bytes) they fill one block of AES.
 _KEY_BYTES = 11
 #: Blocks of AES handled together: 1 MiB, so that they stay in the cache.

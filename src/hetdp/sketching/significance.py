@@ -11,8 +11,6 @@ import sys
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RARE", "SIGNIFICANT", "best_by_chance", "binomial_tail", "rare_tail", "significance"]
-
 #: What noise alone gives less often than this, to the best of all candidates, counts as standing out.
 RARE = 0.05
 #: The same, said of the significance: from here on it is more than chance.

@@ -13,8 +13,6 @@ from hetdp.profiles.priors import WeightPrior
 from hetdp.profiles.weights import PrivacyWeights
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one
 
-__all__ = ["Tuning", "as_tuning", "best_tuning"]
-
 #: A weight, or a public prior of weights to choose one from; None for weight 1.
 Tuning: TypeAlias = Real | WeightPrior | Sequence[float] | NDArray[np.float64] | Mapping[float, float] | None
 

@@ -14,8 +14,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.mechanisms.ratios import Estimate, NoisySum, scaled_count, scaled_total, weighted_mean, weighted_variance
 from hetdp.tables.sums import PEOPLE, Sum
 
-__all__ = ["AGGREGATES", "Aggregate", "Context", "count", "mean", "parse_aggregate", "total", "variance"]
-
 
 @dataclass(frozen=True)
 class Context:

@@ -17,8 +17,6 @@ from hetdp.mechanisms.ratios import Estimate
 from hetdp.plots import WIDTH, drawn, interval_layers, layer, stacked, text_of, titled
 from hetdp.tables.plan import TablePlan
 
-__all__ = ["Row", "TableAnswer"]
-
 _WEIGHTED = (
     "People count with their privacy weights. An estimate is right if weights do not depend on what is asked; if they "
     "do, people with small weights are under-represented in it."

@@ -27,17 +27,6 @@ from hetdp.tables.release import noisy_sums, release_table
 from hetdp.tables.sources import open_source
 from hetdp.tables.sums import GroupSums, group_sums
 
-__all__ = [
-    "FRONT_DOORS",
-    "KEY_CLAIMS",
-    "KEY_DELTAS",
-    "SUM_CLAIMS",
-    "all_but",
-    "audit_cases",
-    "chosen_keys",
-    "telling_sums",
-]
-
 #: Groups that nobody is in, for all aggregates together, and for counts alone, where 2 % are seen.
 _GROUPS, _MANY_GROUPS = 12_000, 212_000
 _UPPER = 8.0

@@ -42,8 +42,6 @@ from narwhals.dtypes import DType
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import listed
 
-__all__ = ["MAXIMUM_DEPTH", "Condition", "parse_condition"]
-
 #: Brackets and nots inside each other; far below what would exhaust the stack of Python or of an engine.
 MAXIMUM_DEPTH = 50
 _LONGEST_NUMBER = 400

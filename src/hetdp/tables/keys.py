@@ -16,8 +16,6 @@ from hetdp.core.randomness import Stream
 from hetdp.noise.laplace import MAXIMUM_SCALE
 from hetdp.noise.truncated import truncated_laplace_integers
 
-__all__ = ["UnknownKeys", "choose", "chosen", "key_noise_scale", "threshold", "unknown_keys"]
-
 #: Decimals whose operations, exp and ln among them, are each off by less than 10**-118 of the result.
 _PRECISE = Context(prec=120, Emax=MAX_EMAX, Emin=MIN_EMIN)
 #: More than all roundings of a bound together: a bound has at most 22 digits before the point.

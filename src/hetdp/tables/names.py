@@ -16,17 +16,6 @@ from hetdp.profiles.ids import Ids, whole_numbers
 from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.tables.keys import choose, threshold
 
-__all__ = [
-    "CATALOGUES",
-    "HOLDER",
-    "NAMES_SHARE",
-    "OTHERS",
-    "as_named",
-    "check_names",
-    "chosen_names",
-    "people_needed",
-]
-
 #: Where names come from: noise on counts, or a public list.
 CATALOGUES = ("private", "given")
 #: Part of epsilon that goes to names where sketches need them; measured in docs/guide/recommender.md, neighbors.md.

@@ -8,11 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from hetdp.accounting.guarantee import Guarantee, in_digits
-from hetdp.core.checks import Real, fraction, positive, whole
+from hetdp.core.checks import Real, float_up, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import counted, listed
 from hetdp.mechanisms.accuracy import MOST_LEVEL, smallest_level, up
-from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import Estimate, NoisySum, least_weight
 from hetdp.noise.laplace import MAXIMUM_SCALE
 from hetdp.profiles.reading import checked_default
@@ -20,8 +19,6 @@ from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
 from hetdp.tables.sums import PEOPLE, STEPS, KeyColumn, Question, Sum
-
-__all__ = ["ANSWER_COLUMNS", "Keys", "TablePlan", "epsilon_within", "plan_table"]
 
 #: What `by` takes: public keys for each column, or `hetdp.unknown_keys()`.
 Keys = Mapping[str, Sequence[Any] | UnknownKeys]

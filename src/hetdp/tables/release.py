@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import narwhals as nw
 import pyarrow as pa
 
-from hetdp.core.checks import Real
+from hetdp.core.checks import Real, float_up
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.mechanisms.plan import float_up
 from hetdp.mechanisms.ratios import NoisySum
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.formats import check_columns
@@ -23,8 +22,6 @@ from hetdp.tables.keys import UnknownKeys, choose
 from hetdp.tables.plan import Keys, TablePlan, plan_table
 from hetdp.tables.sources import TableSource, open_source, scrubbed
 from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, KeyColumn, Question, Sum, group_sums, people
-
-__all__ = ["Bound", "PeopleLedger", "bind", "columns_of", "noisy_sums", "release_table"]
 
 _BATCH = 1_000_000
 

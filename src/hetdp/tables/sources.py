@@ -26,8 +26,6 @@ from hetdp.core.optional import require, require_all
 from hetdp.profiles.formats import COMPRESSIONS, ENDINGS, check_columns, open_file
 from hetdp.tables.conditions import Condition
 
-__all__ = ["HALF", "TableSource", "open_source", "scrubbed"]
-
 #: Sums are added up in two halves: 64-bit integers wrap silently in some engines after 2**23 rows of 2**40 steps.
 HALF = 2**20
 _HUGE = 1e300

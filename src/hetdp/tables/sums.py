@@ -17,8 +17,6 @@ from hetdp.tables.conditions import Condition
 from hetdp.tables.keys import UnknownKeys
 from hetdp.tables.sources import HALF, TableSource
 
-__all__ = ["PEOPLE", "STEPS", "GroupSums", "KeyColumn", "Question", "Sum", "group_sums", "people"]
-
 #: What a person of weight 1 adds to a count, and the most steps from the lowest to the highest value of any sum.
 STEPS = 2**40
 #: Makes up for the four roundings between a dial and its steps, so that |q| <= v * most holds exactly.

@@ -17,8 +17,6 @@ from hetdp.accounting.composition import BOUNDLESS, MOST_STEPS
 from hetdp.accounting.ledger.identity import Ids
 from hetdp.core.vectors import constant
 
-__all__ = ["NEVER", "VECTORS", "Accounts", "Totals", "ends_of", "left_of", "power_of", "same_bits", "shares_of"]
-
 #: Where the account of somebody without a limit, or without a dial or with dial 0, ends.
 NEVER = 2**62
 Steps = NDArray[np.int64]

@@ -37,8 +37,6 @@ from hetdp.core import sqlite
 from hetdp.core.errors import InvalidInput, LedgerError
 from hetdp.core.files import settle
 
-__all__ = ["LedgerFile", "is_there", "resolved"]
-
 _Seen = TypeVar("_Seen")
 
 _VERSION = 1

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles.ids import person_column, person_id
 
-__all__ = ["Ids", "canonical_ids"]
-
 #: How many texts are looked at together, so that memory stays small.
 _TOGETHER = 2**20
 _GATHERED = 2**16

@@ -56,8 +56,6 @@ from hetdp.core.text import counted, several
 if TYPE_CHECKING:
     from hetdp.accounting.guarantee import Guarantee
 
-__all__ = ["Charge", "Chargeable", "Entry", "Ledger", "LedgerReport", "LedgerView"]
-
 _ON_EXHAUSTED = ("raise", "drop")
 _PROTECTED = ("item", "row", "person")
 _Seen = TypeVar("_Seen")

@@ -18,8 +18,6 @@ from hetdp.accounting.ledger.identity import Ids, canonical_ids
 from hetdp.accounting.ledger.state import Charge, State, check_not_mostly_new
 from hetdp.core.errors import BudgetExhausted, InvalidInput
 
-__all__ = ["AllowedDials", "Batches", "PeoplePreview", "RollCall", "call_roll", "checked_dials"]
-
 #: Ids and dials of some people of a table.
 Batches: TypeAlias = Iterable[tuple[Any, Any]]
 

@@ -34,18 +34,6 @@ from hetdp.core.errors import BudgetExhausted, InvalidInput
 from hetdp.core.text import counted
 from hetdp.core.vectors import each
 
-__all__ = [
-    "Change",
-    "Charge",
-    "Entry",
-    "Roll",
-    "State",
-    "check_not_mostly_new",
-    "checked_items",
-    "checked_limits",
-    "read_only_copy",
-]
-
 _Scalar = TypeVar("_Scalar", np.float64, np.bool_)
 
 

@@ -15,16 +15,6 @@ from hetdp.experiments.measurements import CONFIDENCE, GapClosed
 from hetdp.experiments.sweep import SweepSettings
 from hetdp.experiments.verdicts import Verdict
 
-__all__ = [
-    "SweepEvaluation",
-    "answer",
-    "lead",
-    "method",
-    "numbers_csv",
-    "rivals",
-    "summary",
-]
-
 #: "It works" means that private neighbours get this far on the way from random to true ones.
 WORKS = 0.8
 #: A total loss that still promises something: e^3 is 20.

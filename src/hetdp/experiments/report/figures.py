@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from hetdp.cards import BLUE, GREEN, ORANGE, PURPLE
 from hetdp.experiments.figure_points import FigurePoint
 
-__all__ = ["FIGURES", "Figure", "Series", "differences", "present_series"]
-
 
 @dataclass(frozen=True)
 class Series:

@@ -20,8 +20,6 @@ from hetdp.experiments.report.figures import FIGURES, Figure, Series, difference
 from hetdp.experiments.report.verdict_table import tally, verdict_note, verdict_rows
 from hetdp.plots import Specification, decades, styled
 
-__all__ = ["render_html"]
-
 TITLE = "Heterogeneous differential privacy, evaluated"
 _HEIGHT = {"figure3": 150, "poll": 110, "practice": 200, "ways": 170}
 #: Figures of engines that rank by overlap, whose scale ends elsewhere.

@@ -12,8 +12,6 @@ from hetdp.experiments.measurements import MeanOverRuns
 from hetdp.experiments.paper import CONCLUSIONS, HARDLY, NO_CHANGE, TIMES, Conclusion
 from hetdp.experiments.verdicts import DIRECTIONS, ERROR_RATE, SIZES, Check, Verdict
 
-__all__ = ["tally", "verdict_note", "verdict_rows", "verdicts_markdown"]
-
 
 def tally(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """Return how often each word was said about what the paper concludes, and how many verdicts are our extensions."""

@@ -22,19 +22,6 @@ from hetdp.core.vectors import is_constant, parts
 from hetdp.mechanisms.ratios import Estimate, NoisySum
 from hetdp.profiles import Box
 
-__all__ = [
-    "ULP",
-    "UNLIKE",
-    "Floats",
-    "ItemwiseQuery",
-    "Query",
-    "exact_sum",
-    "exact_total",
-    "floats",
-    "linear_shrinkage",
-    "require_finite",
-]
-
 Floats = NDArray[np.float64]
 
 #: What rounding may cost, relative to a number.

@@ -22,8 +22,6 @@ from hetdp.mechanisms.queries.base import (
 )
 from hetdp.profiles import Box
 
-__all__ = ["l0", "norm", "power", "squared_norm"]
-
 
 def _interval(domain: Box, shrinkage: ArrayLike) -> tuple[Floats, Floats]:
     """Return the smallest and the largest absolute value in each shrunk interval."""

@@ -15,8 +15,6 @@ from hetdp.mechanisms.examples import UNIT, query_examples
 from hetdp.mechanisms.queries.base import ULP, Floats, Query, floats
 from hetdp.profiles import Box
 
-__all__ = ["Falsification", "custom", "exhaustive", "falsify"]
-
 _DEFAULT_ERROR = 2.0**-30
 _LARGEST_TABLE = 2**20
 

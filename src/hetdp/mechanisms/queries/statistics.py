@@ -26,8 +26,6 @@ from hetdp.mechanisms.queries.sums import checked_coefficients
 from hetdp.mechanisms.ratios import Estimate, NoisySum, weighted_variance
 from hetdp.profiles import Box
 
-__all__ = ["logistic", "maximum", "minimum", "variance"]
-
 #: How much smaller the first cell of a variance is than the second, for the same noise in both. 1.5 is near the best
 #: for means between the centre and half way to an end.
 _TILT = 1.5

@@ -27,8 +27,6 @@ from hetdp.mechanisms.queries.base import (
 from hetdp.mechanisms.ratios import Estimate, NoisySum, scaled_count, weighted_mean
 from hetdp.profiles import Box, Categories
 
-__all__ = ["LinearQuery", "checked_coefficients", "count", "histogram", "linear", "mean", "scalar_product", "total"]
-
 
 class LinearQuery(ItemwiseQuery):
     """offset + sum of a_i * (x_i - c_i); S_i(w) = w * abs(a_i) * r_i."""

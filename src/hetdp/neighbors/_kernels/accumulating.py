@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from hetdp.core.compiled import inlined, inner, kernel
 
-__all__ = ["InvertedIndex", "accumulate", "accumulate_listed", "count_touches", "invert", "reset"]
-
 Sums = NDArray[Any]
 
 

@@ -14,8 +14,6 @@ from hetdp.core.compiled import inlined, kernel
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.noise.tables import LaplaceTables
 
-__all__ = ["BATCH", "common_items", "pack_profiles", "score", "score_rows"]
-
 Places = NDArray[np.int64]
 Ids = NDArray[np.int32]
 Codes = NDArray[np.uint8]

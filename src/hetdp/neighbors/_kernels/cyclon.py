@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from hetdp.core.compiled import inlined, inner, kernel
 
-__all__ = ["choices_per_word", "exchange_views", "first_views"]
-
 Views = NDArray[np.int32]
 Births = NDArray[np.int16]
 Words = NDArray[np.uint64]

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inlined, inner
 from hetdp.noise.tables import LaplaceTables
 
-__all__ = ["draw_geometric", "draw_laplace", "toss"]
-
 Words = NDArray[np.uint64]
 
 

@@ -11,16 +11,6 @@ from hetdp.neighbors._kernels.comparing import score
 from hetdp.neighbors._kernels.drawing import draw_laplace
 from hetdp.noise.tables import LaplaceTables
 
-__all__ = [
-    "add_common_dense",
-    "add_common_sparse",
-    "add_noise",
-    "best_of_all",
-    "blocks_of_rows",
-    "fill_dense",
-    "look_up",
-]
-
 Places = NDArray[np.int64]
 Ids = NDArray[np.int32]
 Codes = NDArray[np.uint8]

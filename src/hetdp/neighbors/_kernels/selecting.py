@@ -20,8 +20,6 @@ from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, acc
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
 from hetdp.noise.tables import LARGEST_COUNT, LaplaceTables, ThresholdTables
 
-__all__ = ["FEW", "FIRST", "REFILLS", "TURN", "Rows", "Workspace", "draw_all", "insert", "select"]
-
 #: Places in the state of every kernel: whose turn it is, how often their words ran out, and whose words come first.
 TURN, REFILLS, FIRST = range(3)
 #: Where a kernel's own places begin.

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inlined, inner, kernel
 from hetdp.sketching._kernels import bit_count, bit_position
 
-__all__ = ["SearchRoom", "WeighRoom", "best_candidates", "search_room", "sort_lists", "weigh_ones", "weigh_room"]
-
 #: Words of a tile: 8 planes of 16,384 candidates are 16 KiB.
 _TILE = 256
 #: Planes: counts below 2**26.

@@ -12,18 +12,6 @@ from numpy.typing import NDArray
 
 from hetdp.core.compiled import inlined, kernel
 
-__all__ = [
-    "Scratch",
-    "choose_partners",
-    "collect_candidates",
-    "count_matches",
-    "keep_best",
-    "mark_met",
-    "note_comparisons",
-    "sort_by_key",
-    "worth_telling",
-]
-
 Views = NDArray[np.int32]
 Births = NDArray[np.int16]
 Places = NDArray[np.int64]

@@ -4,6 +4,4 @@ from hetdp.neighbors.engines.exact.engine import EXACT
 from hetdp.neighbors.engines.gossip.engine import GOSSIP
 from hetdp.neighbors.engines.sketch.engine import SKETCH
 
-__all__ = ["ENGINES"]
-
 ENGINES = {engine.name: engine for engine in (EXACT, GOSSIP, SKETCH)}

@@ -13,24 +13,12 @@ from numpy.typing import NDArray
 
 from hetdp.accounting.composition import ADDED
 from hetdp.accounting.guarantee import Guarantee, Recipients
+from hetdp.core.checks import float_up
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.plan import float_up
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import CodedProfiles, Holdings
 from hetdp.sketching.law import USUAL_TUNING
-
-__all__ = [
-    "Engine",
-    "Fitted",
-    "NeighborLists",
-    "Progress",
-    "Run",
-    "Search",
-    "Shares",
-    "in_batches",
-    "over_batches",
-]
 
 #: Called with how much is done and how much there is.
 Progress: TypeAlias = Callable[[int, int], None]

@@ -10,8 +10,6 @@ from hetdp.core.checks import whole
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.settings import NodeSettings
 
-__all__ = ["People", "Recall", "exact_neighbors", "hits", "invent_people", "list_length", "recall", "taste_count"]
-
 _TASTES = ("jazz", "cooking", "hiking", "chess", "gardening", "film", "knitting", "astronomy")
 _PER_TASTE, _POPULAR = 60, 36
 #: How likely somebody has a popular item of the own taste, another one of it, and one of another taste.

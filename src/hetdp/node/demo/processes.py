@@ -17,8 +17,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import IO
 
-__all__ = ["interrupted_by_signals", "running", "stopping_with_parent"]
-
 _STOP_S = 20.0
 
 

@@ -28,8 +28,6 @@ from hetdp.node.storage.network_file import key_file_of, new_network, with_peer
 from hetdp.node.storage.store import NodeStore
 from hetdp.sketching.significance import RARE
 
-__all__ = ["DemoReport", "run_demo"]
-
 _BOOTSTRAP = 2
 _SAY_EVERY_S = 2.0
 #: So many nodes have their model learned to be compared: the others hold nearly the same sketches, and it takes long.

@@ -34,8 +34,6 @@ from hetdp.node.page.privacy_page import PrivacyPage
 from hetdp.node.storage.events import happening
 from hetdp.node.words import moment_words
 
-__all__ = ["PAGES", "OwnerNotice", "make_application", "needs_owner"]
-
 _HAPPENED = ("/network#happened", "What happened")
 
 

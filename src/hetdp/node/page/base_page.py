@@ -13,8 +13,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.node.handle import NodeHandle
 from hetdp.node.page.owner_guard import Notice
 
-__all__ = ["Download", "Form", "FormAction", "Page", "amount_in", "bytes_in", "text_in", "whole_in"]
-
 #: The fields of a form, as they were sent.
 Form = Mapping[str, str]
 #: What a form does; returns what to tell its sender.

@@ -13,8 +13,6 @@ from hetdp.node.page.items_page import undo
 from hetdp.node.page.owner_guard import Notice
 from hetdp.node.storage.importing import Imported, Why
 
-__all__ = ["DataPage", "LeavePage"]
-
 _MOST_NAMES = 200
 #: Why a row did not go on the list -> in words, before the names.
 _LEFT_OUT: dict[Why, str] = {

@@ -12,8 +12,6 @@ from hetdp.node.page.owner_guard import Notice
 from hetdp.node.storage.profile import ListedGroup, ProfileItem, Waiting
 from hetdp.node.words import PRESETS, dial_effect, dial_name
 
-__all__ = ["ItemsPage"]
-
 _RESULTS = 8
 #: Rows of a group that are shown at once.
 _ROWS = 40

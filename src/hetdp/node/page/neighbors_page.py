@@ -13,8 +13,6 @@ from hetdp.node.recommendations import Recommendation
 from hetdp.node.words import chance_words, reason_words
 from hetdp.sketching.significance import RARE
 
-__all__ = ["NeighborsPage"]
-
 _MOST_DISMISSED = 100
 _MOST_WEAK = 8
 

@@ -8,8 +8,6 @@ from hetdp.node.protocol.network import sketch_bytes
 from hetdp.node.storage.events import happening
 from hetdp.node.storage.folder import NETWORK
 
-__all__ = ["NetworkPage"]
-
 _MOST_PEERS = 12
 _MOST_EVENTS = 50
 

@@ -20,8 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hetdp.node.storage.page_door import new_secret
 
-__all__ = ["FORM", "Notice", "OwnerGuard", "Session", "same"]
-
 #: So many browsers may be in at a time; of more, those that came first have to ask again.
 _MOST_BROWSERS = 8
 

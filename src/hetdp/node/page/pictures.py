@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Face", "Interval", "LossChart", "LossCurve", "face", "interval", "loss_chart", "sketch_image"]
-
 _WIDTH = 640.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 628.0, 12.0, 210.0
 _MOST_TICKS = 6

@@ -24,8 +24,6 @@ from hetdp.node.storage.profile import ProfileItem
 from hetdp.node.words import HUGE_LIMIT, certainty_words, updated_chance
 from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
 
-__all__ = ["GroupsPart", "PrivacyPage"]
-
 _BEFORE = (0.01, 0.1, 0.5)
 _MOST_CURVES = 40
 _MOST_CHOICES = 2000

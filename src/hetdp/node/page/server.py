@@ -23,8 +23,6 @@ from hetdp.node.page.application import make_application
 from hetdp.node.page.owner_guard import OwnerGuard, Session
 from hetdp.node.storage.page_door import PageDoor
 
-__all__ = ["serve"]
-
 #: How often the server looks whether the node stops; a page at rest wakes up no more often.
 _LOOK_EVERY_S = 0.5
 #: Everybody on this machine can connect. Who has not sent a request after so long, or is one of too many, has to go.

@@ -2,8 +2,6 @@
 
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["Refused"]
-
 
 class Refused(InvalidInput):
     """A message, record or sketch is not what the protocol allows; it was dropped.

@@ -11,8 +11,6 @@ from functools import lru_cache
 
 from hetdp.core.errors import InvalidInput
 
-__all__ = ["address_kind", "check_own_address", "endpoint_of", "host_of", "most_at_host", "near_host", "split_address"]
-
 _ADDRESS = re.compile(r"tcp://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,5})")
 _Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -21,8 +21,6 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.sketches import check_sketch
 from hetdp.node.settings import NodeSettings
 
-__all__ = ["MOST_BANS", "Gate"]
-
 #: Keys whose behaviour is remembered; beyond it, those not seen for longest are forgotten.
 _MOST_PEERS = 4096
 #: Bans in force; beyond it, those that would end first do.

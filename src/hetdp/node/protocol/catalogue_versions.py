@@ -19,8 +19,6 @@ from hetdp.node.protocol import Refused
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.network import MOST_VERSION_BYTES, NetworkParameters
 
-__all__ = ["CatalogueHistory", "CatalogueVersion", "NewItem", "sign_versions"]
-
 Text = Annotated[str, Meta(max_length=500)]
 Digest = Annotated[bytes, Meta(max_length=16)]  # empty for version 1
 

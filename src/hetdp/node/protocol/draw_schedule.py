@@ -16,8 +16,6 @@ from dataclasses import dataclass
 
 from hetdp.node.protocol.network import NetworkParameters
 
-__all__ = ["REASONS", "DrawRecord", "LastDraw", "Turn", "Uptime", "next_turn"]
-
 #: Why a node does or does not draw now -> in words. None of it depends on the profile.
 REASONS = {
     "due": "A sketch is due.",

@@ -12,8 +12,6 @@ trickle of news has a node ask every `_REFILL` periods, and not in each.
 
 from hetdp.core.randomness import Stream
 
-__all__ = ["SLOWEST", "Pace"]
-
 #: Periods between two exchanges of a node that has had no news for long.
 SLOWEST = 32
 #: So many exchanges without news change nothing: gossip is chance. A node that has just started waits for more, so that

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from hetdp.core.randomness import Stream
 from hetdp.node.protocol.messages import Record, SignedSketch, Slip, name_of
 
-__all__ = ["Exchanges", "Joined", "NameBook", "OwnKeyWatch", "Started", "short"]
-
 #: Exchanges that one key may have open at once; honest peers have one.
 _MOST_OPEN = 2
 

@@ -7,8 +7,6 @@ transport process counts connections that way, the node messages.
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 
-__all__ = ["BURST_S", "Bucket", "HostShares"]
-
 #: A bucket holds so many seconds' worth.
 BURST_S = 10.0
 #: Hosts whose buckets are remembered; beyond it, those not heard of for longest are forgotten.

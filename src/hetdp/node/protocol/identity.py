@@ -15,8 +15,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import Stream, secure_stream
 
-__all__ = ["Identity", "check_invitation", "check_signature", "pseudonym", "sign_invitation"]
-
 _FIRST = [
     "amber",
     "brave",

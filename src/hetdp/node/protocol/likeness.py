@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from hetdp.node.protocol.addresses import endpoint_of, host_of, most_at_host
 from hetdp.node.protocol.messages import Record
 
-__all__ = ["LikeView", "Likeness", "SharesOfOnes"]
-
 
 class SharesOfOnes:
     """How many of some sketches have a one at each place.

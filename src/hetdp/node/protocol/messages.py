@@ -14,8 +14,6 @@ from msgspec import Meta
 from hetdp.node.protocol import Refused
 from hetdp.node.protocol.catalogue_versions import CatalogueVersion, Digest
 
-__all__ = ["Answer", "Delivery", "Opening", "Record", "Refused", "SignedSketch", "Slip", "decode", "encode", "name_of"]
-
 VERSION = 1
 _NAME_BYTES = 8
 

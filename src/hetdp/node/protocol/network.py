@@ -14,8 +14,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.addresses import split_address
 from hetdp.sketching.law import USUAL_TUNING
 
-__all__ = ["Bootstrap", "NetworkParameters", "sketch_bytes"]
-
 VERSION = 1
 #: What may change without making it another network: where files lie, who is known, and what nodes learn at home.
 _NOT_IN_ID = ("catalogue", "bootstrap", "n_head")

@@ -37,8 +37,6 @@ from hetdp.node.protocol.who_counts import CrowdCount
 from hetdp.node.settings import NodeSettings
 from hetdp.sketching.copies import SeenSketches
 
-__all__ = ["Action", "Call", "HangUp", "Node", "Reply", "Traffic"]
-
 #: Of so many keys the newest record is remembered until it is on disk; of more, those met first are forgotten.
 _MOST_MET = 2000
 

@@ -29,8 +29,6 @@ from hetdp.node.protocol.addresses import endpoint_of, host_of, most_at_host
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.network import Bootstrap
 
-__all__ = ["PeerView", "Reachability", "choose_one", "choose_some"]
-
 # Blind choices of the protocol: uniform, from the node's stream, never from its profile.
 
 

@@ -23,8 +23,6 @@ from hetdp.node.protocol.messages import SignedSketch, Slip, name_of
 from hetdp.node.protocol.peer_view import choose_some
 from hetdp.sketching.copies import Name, SeenSketches
 
-__all__ = ["CountedOnce", "Place", "SketchShelf"]
-
 
 class CountedOnce:
     """Sketches of different keys; of those that are near-identical (`hetdp.sketching.copies`), the first counts.

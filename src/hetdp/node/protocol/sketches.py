@@ -17,8 +17,6 @@ from hetdp.sketching.bits import pack
 from hetdp.sketching.coding import SketchCode, sketch_code
 from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
 
-__all__ = ["check_sketch", "plausible_ones", "restored", "shortened", "sign_sketch"]
-
 #: Standard deviations of a sketch's ones beyond what any profile explains: happens once in 10**15 honest sketches.
 _IMPLAUSIBLE = 8.0
 

@@ -17,8 +17,6 @@ from hetdp.node.protocol.addresses import host_of, most_at_host
 from hetdp.node.protocol.messages import Record, SignedSketch
 from hetdp.sketching.copies import Name, SeenSketches
 
-__all__ = ["Counted", "CrowdCount", "CrowdNews"]
-
 #: Of so many keys it is remembered where they say they are; of more, those heard of last.
 _MOST_PLACES = 10_000
 

@@ -17,8 +17,6 @@ from hetdp.node.storage.database import ABSENT
 from hetdp.node.storage.ledger import most_steps
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["take_over"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Account:

@@ -16,8 +16,6 @@ from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVe
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.database import Database
 
-__all__ = ["Catalogue", "CatalogueIndex"]
-
 _SELECT = "SELECT place, item, title, link, category FROM catalogue"
 _decoder = msgspec.msgpack.Decoder(CatalogueVersion)
 

@@ -15,8 +15,6 @@ from hetdp.recommender.model import ItemModel
 from hetdp.sketching.bits import pack, unpack
 from hetdp.sketching.copies import Name
 
-__all__ = ["CrowdMemory", "CrowdModel", "load_model", "save_model"]
-
 #: Sketches read at once.
 _BLOCK = 4096
 

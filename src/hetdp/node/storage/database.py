@@ -19,8 +19,6 @@ from hetdp.core.sqlite import Format, WrongFormat
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.network import NetworkParameters
 
-__all__ = ["ABSENT", "FORMAT", "Database", "check_sound"]
-
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 -- Public: the version of the catalogue that brought an item, and the one that took it out of use.

@@ -11,8 +11,6 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
 
-__all__ = ["DrawMemory", "read_uptime"]
-
 _FACT = "last_draw"
 _decoder = msgspec.json.Decoder(LastDraw)
 

@@ -11,8 +11,6 @@ from typing import Any
 from hetdp.core.text import counted
 from hetdp.node.storage.database import Database
 
-__all__ = ["HAPPENINGS", "Events", "Happening", "happening"]
-
 #: Older ones are forgotten.
 _MOST_EVENTS = 200
 

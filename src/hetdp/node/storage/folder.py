@@ -26,24 +26,6 @@ from hetdp.node.storage.importing import Imported, import_list
 from hetdp.node.storage.network_file import read_network, whole_catalogue
 from hetdp.node.storage.store import NodeStore
 
-__all__ = [
-    "IDENTITY",
-    "LOCK",
-    "MODEL",
-    "NETWORK",
-    "PAGE_FILES",
-    "SETTINGS_FILE",
-    "STORE",
-    "MadeNode",
-    "default_limit",
-    "erase_folder",
-    "free_ports",
-    "init_node",
-    "is_running",
-    "locked",
-    "with_own_addresses",
-]
-
 SETTINGS_FILE, NETWORK, IDENTITY, STORE, LOCK = "node.toml", "network.toml", "identity.key", "node.db", "lock"
 #: Not there before enough sketches have come.
 MODEL = "model.npz"

@@ -20,8 +20,6 @@ from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.database import ABSENT, Database
 from hetdp.node.storage.ledger import LossLedger, checked_limit, most_steps
 
-__all__ = ["WHOLE_LIST", "GroupLimits"]
-
 #: Groups of the catalogue that an error names.
 _MOST_NAMED = 20
 #: Stands for all items together. No group has this name: names in a catalogue do not begin with a blank.

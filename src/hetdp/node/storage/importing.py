@@ -12,8 +12,6 @@ from hetdp.node.lists import ListRow, OwnList, canonical_text, read_own_list
 from hetdp.node.storage.catalogue import CatalogueIndex
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["Imported", "LeftOut", "import_list"]
-
 Why = Literal["unknown", "ambiguous", "no room", "retired", "weight", "unreadable"]
 
 

@@ -18,8 +18,6 @@ from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.database import ABSENT, Database
 
-__all__ = ["MOST_LIMIT", "MOST_STEPS", "LossLedger", "Standing"]
-
 #: The largest lifetime limit. A loss beyond a few dozen means no privacy anyway; this keeps numbers finite.
 MOST_LIMIT = 1e6
 #: A limit of 10 * epsilon, computed in floats, means ten epochs although it may be a little less than that.

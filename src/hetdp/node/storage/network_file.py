@@ -21,19 +21,6 @@ from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVe
 from hetdp.node.protocol.network import USUAL_HEAD, Bootstrap, NetworkParameters
 from hetdp.sketching.tuning import Tuning, as_tuning
 
-__all__ = [
-    "exact_number",
-    "key_file_of",
-    "new_network",
-    "read_network",
-    "read_versions",
-    "usual_most_items",
-    "versions_file_of",
-    "whole_catalogue",
-    "with_peer",
-    "write_versions",
-]
-
 _USUAL_PROFILE = (25, 1000)
 _MOST_CATALOGUE = 1_000_000
 

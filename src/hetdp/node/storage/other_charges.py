@@ -12,8 +12,6 @@ from hetdp.node.storage.database import Database
 from hetdp.node.storage.events import Events
 from hetdp.node.storage.ledger import MOST_STEPS
 
-__all__ = ["RESTORED_THROUGH", "OtherCharges"]
-
 #: The fact that holds up to which epoch a restored node has paid, until it draws for the first time.
 RESTORED_THROUGH = "restored_through"
 

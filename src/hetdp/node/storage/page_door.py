@@ -17,8 +17,6 @@ from hetdp.core.files import write_whole
 from hetdp.core.randomness import secure_stream
 from hetdp.node.storage.folder import PAGE_FILES, is_running
 
-__all__ = ["PageDoor", "new_secret"]
-
 _ADDRESS, _TOKEN = PAGE_FILES
 #: An address that was not used for so long does not work any more.
 _FRESH_S = 600.0

@@ -22,8 +22,6 @@ from hetdp.node.storage.folder import IDENTITY, LOCK, NETWORK, SETTINGS_FILE, ST
 from hetdp.node.storage.passage import Passage, PassageLog
 from hetdp.node.storage.store import NodeStore
 
-__all__ = ["Origin", "changed_settings", "open_origin", "unpack", "write_parcel"]
-
 _CARRIED = (NETWORK, SETTINGS_FILE, IDENTITY)
 _TABLE = "CREATE TABLE carried (name TEXT PRIMARY KEY, value BLOB NOT NULL)"
 

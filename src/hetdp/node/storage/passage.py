@@ -12,8 +12,6 @@ import msgspec
 from hetdp.core.errors import DataError, InvalidInput
 from hetdp.node.storage.database import Database
 
-__all__ = ["Mode", "ModeSwitch", "Passage", "PassageLog"]
-
 # Whether a node draws sketches: the owner may pause it, its own key met elsewhere stops it, moving it closes it.
 # Others see that no new sketch comes, and nothing else: a paused or stopped node gossips as ever and shows what it
 # has published. A closed node does not run any more.

@@ -20,8 +20,6 @@ from hetdp.node.protocol.node import Traffic
 from hetdp.node.protocol.peer_view import choose_some
 from hetdp.node.storage.database import Database
 
-__all__ = ["PeerInfo", "PeerMemory"]
-
 _MOST_PEERS = 1000
 _sketch_decoder = msgspec.msgpack.Decoder(SignedSketch)
 

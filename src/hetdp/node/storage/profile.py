@@ -15,8 +15,6 @@ from hetdp.node.storage.group_limits import GroupLimits
 from hetdp.node.storage.ledger import LossLedger, Standing, loss
 from hetdp.node.storage.publications import Publications
 
-__all__ = ["Added", "HiddenNeighbors", "ListCounts", "ListedGroup", "OwnProfile", "ProfileItem", "Waiting"]
-
 _UNDO_STEPS = 100
 
 

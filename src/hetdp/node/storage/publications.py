@@ -11,8 +11,6 @@ from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.storage.database import Database
 from hetdp.sketching.bits import unpack
 
-__all__ = ["OwnDraw", "OwnSketch", "Publication", "Publications"]
-
 _decoder = msgspec.msgpack.Decoder(SignedSketch)
 
 

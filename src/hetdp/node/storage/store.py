@@ -27,8 +27,6 @@ from hetdp.node.storage.profile import HiddenNeighbors, OwnProfile
 from hetdp.node.storage.publications import Publications
 from hetdp.node.storage.unknown_items import UnknownItems
 
-__all__ = ["NodeStore"]
-
 
 class NodeStore:
     """Everything a node keeps; safe to use from any thread.

@@ -15,8 +15,6 @@ from hetdp.node.storage.ledger import LossLedger
 from hetdp.node.storage.other_charges import OtherCharges
 from hetdp.node.storage.profile import OwnProfile
 
-__all__ = ["UnknownItem", "UnknownItems"]
-
 _MOST_UNKNOWN = 200_000
 _MUTED = 0
 

@@ -29,8 +29,6 @@ from hetdp.node.wire.connection_guard import READ, WRITE, ConnectionGuard
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
 from hetdp.node.wire.outgoing import OVERHEAD, OutgoingCalls, bound, put
 
-__all__ = ["main"]
-
 _ZAP = "inproc://zeromq.zap.01"
 _BATCH = 64
 _BACKLOG = 512

@@ -15,8 +15,6 @@ from typing import Any, Protocol
 
 from hetdp.node.protocol.host_shares import HostShares
 
-__all__ = ["READ", "WRITE", "ConnectionGuard", "Relay", "Watch", "nothing"]
-
 READ, WRITE = 1, 2
 _CHUNK = 1 << 16
 _ACCEPTS = 32

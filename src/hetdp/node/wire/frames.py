@@ -9,8 +9,6 @@ import select
 import socket
 import struct
 
-__all__ = ["Broken", "Kind", "Pipe", "Setup"]
-
 _HEADER = struct.Struct(">BI")
 _SETUP = struct.Struct(">32s32sIddB")
 #: What a frame holds beside a message: link, key, address.

@@ -14,8 +14,6 @@ import zmq
 from hetdp.node.wire.connection_guard import READ, WRITE, ConnectionGuard, Relay, Watch, nothing
 from hetdp.node.wire.frames import Kind, Pipe, Setup
 
-__all__ = ["OVERHEAD", "OutgoingCalls", "bound", "put"]
-
 #: What encryption adds to a frame, and a little more.
 OVERHEAD = 64
 _QUEUE = 4

@@ -24,8 +24,6 @@ from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.node import Action, Call, HangUp
 from hetdp.node.wire.frames import Broken, Kind, Pipe, Setup
 
-__all__ = ["Arrived", "Flooded", "Lost", "Transport"]
-
 _log = logging.getLogger(__name__)
 
 _LIFETIME_S = 30.0

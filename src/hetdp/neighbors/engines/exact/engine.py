@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from hetdp.neighbors._kernels.accumulating import InvertedIndex
     from hetdp.neighbors._kernels.selecting import Rows, Workspace
 
-__all__ = ["EXACT", "NoisyTopK", "exact_neighbors"]
-
 #: An item that more than one in this number of users have becomes a dense row ...
 _DENSE_SHARE = 30
 #: ... as long as all dense rows together stay below this number of bytes.

@@ -24,8 +24,6 @@ from hetdp.neighbors.engines.gossip.protocol import BestPeers, Comparisons, Rand
 from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.steps import CodedProfiles, Holdings
 
-__all__ = ["GOSSIP", "GossipResult", "gossip_neighbors", "users_settled"]
-
 #: Up to this many users the scores of all pairs are computed at once; most pairs meet anyway.
 _TABLE_USERS = 2_000
 _SMALLEST_TABLE_EPSILON = Fraction(1, 1000)

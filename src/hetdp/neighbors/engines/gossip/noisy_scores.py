@@ -20,8 +20,6 @@ from hetdp.core.randomness import KeyedWords
 from hetdp.noise.tables import LaplaceTables, laplace_tables
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 
-__all__ = ["BLOCK_NODES", "NoisyScores", "ScoreTable", "ScoringThreads", "noisy_scores", "score_table"]
-
 Ids = NDArray[np.int32]
 Places = NDArray[np.int64]
 Part = TypeVar("Part")

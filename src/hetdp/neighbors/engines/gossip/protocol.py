@@ -12,8 +12,6 @@ from hetdp.neighbors.engines.gossip.noisy_scores import BLOCK_NODES, ScoringThre
 if TYPE_CHECKING:
     from hetdp.neighbors._kernels import vicinity
 
-__all__ = ["BestPeers", "Comparisons", "RandomPeers"]
-
 #: Up to this many nodes everybody remembers whom it asked about, one bit per pair.
 _REMEMBERED_NODES = 30_000
 _CHUNK_NODES = 65_536

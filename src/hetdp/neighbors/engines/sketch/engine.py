@@ -27,15 +27,6 @@ from hetdp.sketching.estimate import bit_values, item_owners, items_behind
 from hetdp.sketching.law import GROUP_WORDS, USUAL_TUNING, chance_of_one, contrast
 from hetdp.sketching.significance import binomial_tail, rare_tail, significance
 
-__all__ = [
-    "SKETCH",
-    "SketchResult",
-    "read_sketches",
-    "sketch_items_to_stand_out",
-    "sketch_neighbors",
-    "sketch_significance",
-]
-
 #: Bits held at a time, unless told otherwise.
 _MEMORY_BYTES = 512 * 2**20
 #: Recipients, or rows, handed to a thread at a time.
