@@ -13,8 +13,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.text import counted
 from hetdp.core.vectors import constant, each, is_constant
 
-__all__ = ["Box"]
-
 
 class Box:
     """A box of admissible values, with a public centre.

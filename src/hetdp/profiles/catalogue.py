@@ -12,8 +12,6 @@ from hetdp.profiles.ids import IdEncoder, Ids, positions
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading import named_like, rename_items
 
-__all__ = ["on_catalogue", "read_catalogue"]
-
 
 def read_catalogue(
     path: str | os.PathLike[str],

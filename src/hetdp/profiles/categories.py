@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles.box import Box
 
-__all__ = ["Categories"]
-
 _NONE = -1
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)\.0+")
 

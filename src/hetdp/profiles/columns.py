@@ -17,8 +17,6 @@ from hetdp.profiles.formats import check_columns, open_file
 from hetdp.profiles.ids import as_text, is_text, person_column
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["Table", "as_numbers", "is_absent", "read_table", "weight_remark"]
-
 #: Texts that arrow and Python read as the same number. Whatever else is one for Python ("1_000") is left to it.
 _PLAIN = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?$"
 _LONGEST_PLAIN = 64

@@ -15,17 +15,6 @@ from typing import Any
 
 from hetdp.core.errors import DataError, InvalidInput, Problem
 
-__all__ = [
-    "COMPRESSIONS",
-    "ENDINGS",
-    "DataFile",
-    "check_columns",
-    "find_file",
-    "open_file",
-    "read_lines",
-    "shown_columns",
-]
-
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: Endings of files that everything reads.
 ENDINGS = (".csv", ".tsv", ".parquet")

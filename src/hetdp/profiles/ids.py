@@ -12,7 +12,7 @@ Ids of items are compared as they are written, after NFC.
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -20,21 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
-
-__all__ = [
-    "IdEncoder",
-    "Ids",
-    "RepeatedIds",
-    "as_ids",
-    "as_text",
-    "is_text",
-    "person_column",
-    "person_id",
-    "position_of",
-    "position_of_person",
-    "positions",
-    "whole_numbers",
-]
 
 #: Ids as they are kept: int64 numbers, or Python strings in an object array.
 Ids = NDArray[np.int64] | NDArray[np.object_]
@@ -44,6 +29,7 @@ _DECIMAL = r"^-?(0|[1-9][0-9]*)\.[0-9]+$"
 _WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
 _LARGEST = 2**63
 _MOST_CODES = 2**31 - 1
+_ASCII = 2**7
 #: White space around an id, except for four control characters that arrow does not strip.
 _BLANKS = "".join(letter for letter in map(chr, range(0x3001)) if letter.isspace() and letter not in "\x1c\x1d\x1e\x1f")
 
@@ -112,14 +98,15 @@ def _same_person(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
 
     if column.type == pa.int64():
         return column
-    if not _in_bytes(column, 0x21, 0x7E):  # else there is nothing to strip
+    if any(data.min() <= ord(" ") or data.max() >= _ASCII for data in _letters(column)):
         column = pc.utf8_trim(_same_item(column, numbers=False), _BLANKS)
     column = trimmed = _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
     if column.type == pa.int64():
         return column
-    decimal = pc.match_substring_regex(column, _DECIMAL)
-    if pc.any(decimal).as_py():
-        column = pc.if_else(decimal, pc.ascii_rtrim(pc.ascii_rtrim(column, "0"), "."), column)
+    if any((data == ord(".")).any() for data in _letters(column)):
+        decimal = pc.match_substring_regex(column, _DECIMAL)
+        if pc.any(decimal).as_py():
+            column = pc.if_else(decimal, pc.ascii_rtrim(pc.ascii_rtrim(column, "0"), "."), column)
     zero = pc.equal(column, "-0")
     if pc.any(zero).as_py():
         column = pc.if_else(zero, pa.scalar("0", pa.large_string()), column)
@@ -133,22 +120,20 @@ def _same_item(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
 
     if column.type == pa.int64():
         return column
-    if not _in_bytes(column, 0, 0x7F):
+    if any(data.max() >= _ASCII for data in _letters(column)):
         column = pc.utf8_normalize(column, "NFC")
     column = _without_empty(column)
     return _as_numbers(column) if numbers else column
 
 
-def _in_bytes(texts: Any, lowest: int, highest: int) -> bool:  # noqa: ANN401
-    """Return whether all bytes of a column of large_string are in a range: most columns need no look at each text."""
+def _letters(texts: Any) -> Iterator[NDArray[np.uint8]]:  # noqa: ANN401
+    """Yield the bytes of a column of large_string: most columns need no look at each text."""
     for piece in getattr(texts, "chunks", [texts]):
-        _, ends, letters = piece.buffers()
-        if len(piece) and letters is not None:
+        _, ends, data = piece.buffers()
+        if len(piece) and data is not None:
             begin, end = np.frombuffer(ends, np.int64)[[piece.offset, piece.offset + len(piece)]]
-            data = np.frombuffer(letters, np.uint8)[begin:end]
-            if data.size and (data.min() < lowest or data.max() > highest):
-                return False
-    return True
+            if begin < end:
+                yield np.frombuffer(data, np.uint8)[begin:end]
 
 
 def _without_empty(texts: Any) -> Any:  # noqa: ANN401
@@ -251,14 +236,7 @@ def as_text(column: Any, instead: str | None = None) -> Any:  # noqa: ANN401
 class IdEncoder:
     """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id.
 
-    Parameters
-    ----------
-    name
-        What the ids are called, for messages.
-    people
-        Whether the rule for people holds.
-    read_as_text
-        Whether ids come from a file of text. Then whole numbers become numbers again, as long as all are.
+    Ids that were `read_as_text` from a file become numbers, as long as all of them are whole numbers.
     """
 
     def __init__(self, name: str, *, people: bool, read_as_text: bool = False) -> None:
@@ -300,14 +278,8 @@ class IdEncoder:
     ) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
 
-        Parameters
-        ----------
-        declared
-            All ids there are, in the order wanted. Default: those seen, sorted, so that the order of pairs does not
-            matter.
-        counting
-            Which of the ids seen count; all unless given. Others are never a reason to refuse: if they are not among
-            those declared, their position is -1.
+        The ids are those declared or, so that the order of pairs does not matter, those seen, sorted. Ids that do not
+        count are never a reason to refuse: if they are not among those declared, their position is -1.
         """
         import pyarrow as pa
         import pyarrow.compute as pc

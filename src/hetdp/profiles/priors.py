@@ -9,8 +9,6 @@ from hetdp.core.checks import finite, float_vector
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["WESTIN_GROUPS", "WeightPrior"]
-
 #: The weights that the paper's three groups draw from.
 WESTIN_GROUPS = {
     "fundamentalists": (0.0, 0.5, 1.0),

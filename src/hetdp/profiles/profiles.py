@@ -21,8 +21,6 @@ from hetdp.profiles.reading import (
     weight_vector,
 )
 
-__all__ = ["Profiles", "require_profiles"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Profiles:

@@ -21,22 +21,6 @@ from hetdp.profiles.formats import DataFile, check_columns, find_file, open_file
 from hetdp.profiles.ids import IdEncoder, Ids, as_text
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = [
-    "PairCollector",
-    "PairFile",
-    "PairOptions",
-    "Rows",
-    "WeightColumn",
-    "Weights",
-    "checked_default",
-    "collect_frame",
-    "merge_pairs",
-    "named_like",
-    "open_pairs",
-    "rename_items",
-    "weight_vector",
-]
-
 #: Name of the column of weights; None for one named so, if there is one; False for none at all.
 WeightColumn = str | Literal[False] | None
 #: Weights are kept in the precision they come in: rounding one up would break the promise made for its item.
@@ -249,16 +233,9 @@ class PairCollector:
         self._counts = False
 
     def add(self, users: object, items: object, weights: object = None, liked: NDArray[np.bool_] | None = None) -> None:
-        """Add a batch of pairs.
+        """Add a batch of pairs; no weights mean 1. A row without a user or an item is left out; its user stays listed.
 
-        Parameters
-        ----------
-        users, items
-            Ids. A row without one of them is left out; its user stays listed.
-        weights
-            One per pair; None means 1 for every pair of the batch.
-        liked
-            Which rows make their item part of a profile; the others only have a say about its weight.
+        Rows that are not `liked` do not make their item part of a profile; they only have a say about its weight.
         """
         user_codes, item_codes = self.users.encode(users), self.items.encode(items)
         if user_codes.size != item_codes.size:

@@ -14,18 +14,6 @@ from hetdp.profiles.ids import Ids, positions, whole_numbers
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading import rename_items
 
-__all__ = [
-    "WEIGHT_STEPS",
-    "CodedProfiles",
-    "Holdings",
-    "code_profiles",
-    "holdings",
-    "observed_items",
-    "on_fitted_items",
-    "read_only",
-    "weight_codes",
-]
-
 #: Weights are counted in steps of 1/255 wherever they are counted: in sketches, in overlaps, in the noise of a pair.
 WEIGHT_STEPS = 255
 

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import counted
 
-__all__ = ["PrivacyWeights"]
-
 
 class PrivacyWeights:
     """One weight v_i in [0, 1] per item.
