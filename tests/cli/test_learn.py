@@ -37,7 +37,7 @@ class TestLearn:
         code, out, err = run("learn", "likes.csv", "--epsilon", 5, "-o", "model.hetdp")
         assert code == 0
         assert "600 users" in err
-        assert "epsilon = 5 and delta = 0.000001 for a dial of 1" in " ".join(out.split())
+        assert "epsilon = 5 and delta = 0.000001 for weight 1" in " ".join(out.split())
         code, out, err = run("recommend", "model.hetdp", "me.csv", "-n", 3, "--json")
         assert code == 0
         assert "2 items of one person" in err

@@ -109,7 +109,7 @@ WALKS = {
     "node init": [
         ("network", "create", "net.toml", "--catalogue", "titles.csv", "--epsilon", 1),
         (*MAKE, *NODE),
-        (*MAKE, "--folder", "other", "--dry-run", "--json"),
+        (*MAKE, "--folder", "other", "--json"),
     ],
 }
 for shown in (("node", "status"), ("node", "export"), ("node", "run", "--dry-run")):

@@ -164,7 +164,7 @@ def test_the_guarantee_says_rho_and_what_it_is_worth(catalogue):
         "v_i**2",
         "everybody but the holder of the profiles",
         "trusted",
-        "for its owner only",
+        "for that person only",
     ):
         assert words in guarantee.text
     assert ("except with a chance of" in guarantee.text) == (catalogue == "private")

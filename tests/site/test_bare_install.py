@@ -129,13 +129,14 @@ def test_answers_neighbours_models_and_recommendations_need_no_extra(bare, files
         "neighbors likes.parquet --epsilon 1 -k 3 -o near.jsonl --ledger likes.db",
         "learn likes.csv --epsilon 3 --catalogue items.txt -o model.hetdp",
         "recommend model.hetdp me.csv -n 2 --why",
+        "recommend model.hetdp likes.csv -n 2 -o mine.parquet",
         "evaluate likes.csv --epsilon 1 -k 3 --runs 2 --engine exact",
         "budget people.db",
         "label model.hetdp",
         "compare --query mean --items 50 --runs 2 --epsilon 1",
         "datasets likes.csv -o copy.parquet",
         "audit mine.py:noisy_sum --claimed 1 --adjacent [[[0,1],[1,1]]] --samples 1000 --seed 1",
-        "--version --json",
+        "--version",
     ]
     for command, (code, out, err) in zip(commands, bare(*commands), strict=True):
         assert code == 0, f"{command}: {err}"
