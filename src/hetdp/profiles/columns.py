@@ -116,11 +116,11 @@ def weight_remark(column: str, default: float | None) -> str:
     Examples
     --------
     >>> weight_remark("weight", None)
-    "In column 'weight', empty cells count as weight 0, and cells that are no number in [0, 1] as weight 0."
+    "In column 'weight', an empty cell means weight 0. A cell that is not a number from 0 to 1 means weight 0."
     """
     return (
-        f"In column {column!r}, empty cells count as weight {default or 0:g}, and cells that are no number in [0, 1] "
-        "as weight 0."
+        f"In column {column!r}, an empty cell means weight {default or 0:g}. A cell that is not a number from 0 to 1 "
+        "means weight 0."
     )
 
 
