@@ -1,4 +1,4 @@
-"""The public name of `hetdp.profiles.policies`: how people choose dials, as assumptions for simulations."""
+"""The public name of `hetdp.profiles.policies`: how people choose privacy weights, as assumptions for simulations."""
 
 from hetdp.profiles.policies import *  # noqa: F403
 from hetdp.profiles.policies import __all__

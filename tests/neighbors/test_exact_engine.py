@@ -204,7 +204,7 @@ def test_codes_are_rounded_down_exactly():
     assert dict(zip(coded.items.tolist(), coded.codes.tolist(), strict=True)) == {
         item: code for item, code in enumerate(expected) if code
     }
-    assert repr(coded) == "CodedProfiles(private: 1 users, 7 items)"
+    assert repr(coded) == "CodedProfiles(private: 1 users)"
 
 
 def test_dense_rows_are_only_a_faster_way(monkeypatch):

@@ -9,7 +9,16 @@ from hypothesis import given, strategies as st
 from tests.support.errors import refused
 
 from hetdp import Profiles
-from hetdp.profiles.ids import IdEncoder, as_ids, person_column, person_id, position_of, positions, whole_numbers
+from hetdp.profiles.ids import (
+    IdEncoder,
+    as_ids,
+    as_text,
+    person_column,
+    person_id,
+    position_of,
+    positions,
+    whole_numbers,
+)
 
 ONE = [1, 1.0, "1", " 1", "1.0", "1\t", np.int32(1), Decimal("1.00"), b"1"]
 OTHERS = ["01", "+1", "1e3", "1,000", "1.", "2", "ann", "Ann"]
@@ -93,3 +102,9 @@ def test_ids_that_somebody_lists_are_checked():
         as_ids("item_ids", ["a", ""])
     with refused("user_ids", "texts or whole numbers"):
         as_ids("user_ids", [True])
+
+
+def test_only_cells_that_are_no_text_are_replaced():
+    cells = pa.array([b"tea", b"", b"\xff", None])
+    assert as_text(cells).to_pylist() == ["tea", "", None, None]
+    assert as_text(cells, "?").to_pylist() == ["tea", "", "?", None]

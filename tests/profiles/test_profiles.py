@@ -144,11 +144,9 @@ def test_users_without_items_and_items_without_users():
     assert profiles.sizes.tolist() == [0, 1, 0]
     assert profiles.popularity.tolist() == [0, 1]
     assert profiles.profile("a") == {}
-    assert profiles.density == pytest.approx(1 / 6)
     assert profiles.owners.tolist() == [1]
     nobody = Profiles.from_pairs([], [])
     assert repr(nobody) == "Profiles(private: 0 users, 0 items, 0 pairs)"
-    assert nobody.density == 0
     assert nobody == Profiles.from_csr(sparse.csr_array((0, 0)))
     nothing = Profiles.from_pairs([], [], user_ids=["a", "b"], item_ids=range(3))
     assert (nothing.n_users, nothing.n_items, nothing.n_pairs) == (2, 3, 0)

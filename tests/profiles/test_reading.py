@@ -15,7 +15,15 @@ from tests.support.errors import refused
 
 from hetdp import Profiles, errors
 from hetdp.profiles import formats
-from hetdp.profiles.reading import PairCollector, merge_pairs, named_like, open_pairs, rename_items, weight_vector
+from hetdp.profiles.reading import (
+    PairCollector,
+    PairOptions,
+    merge_pairs,
+    named_like,
+    open_pairs,
+    rename_items,
+    weight_vector,
+)
 
 SURVEY = Path(__file__).parents[3] / "shared" / "data" / "survey" / "survey.csv.gz"
 
@@ -182,7 +190,7 @@ def test_a_header_may_be_longer_than_the_first_look(tmp_path):
 def test_a_column_of_weights_is_never_overlooked(tmp_path, name):
     path = written(tmp_path / "likes.csv", f"user,item,{name},care\n1,10,0.5,0.25\n")
     assert Profiles.read(path).profile(1) == {10: 0.5}
-    assert open_pairs(path).weights == f"column {name!r}"
+    assert open_pairs(path, PairOptions()).weights == f"column {name!r}"
     assert Profiles.read(path, weight="care").profile(1) == {10: 0.25}
     assert Profiles.read(path, weight=False).profile(1) == {10: 1.0}
     assert Profiles.from_frame(pd.read_csv(path)).profile(1) == {10: 0.5}
@@ -210,7 +218,7 @@ def test_a_column_without_a_weight_is_none_of_weights(tmp_path):
         Profiles.read(path)
     assert "17" not in str(found.error)
     assert (Profiles.read(path, weight=False).weights == 1).all()
-    with refused("weight", "column of numbers", kind=errors.DataError):
+    with refused("weight", "numbers in [0, 1]", kind=errors.DataError):
         Profiles.from_frame(pa.table({"user": [1], "item": [2], "weight": [[0.5]]}))
 
 
@@ -225,12 +233,12 @@ def test_a_default_weight_without_weights_is_not_overlooked(tmp_path):
 def test_remarks_are_the_same_whatever_the_rows_hold(tmp_path):
     plain = written(tmp_path / "a.csv", "user,item,weight,age\n1,a,1,3\n")
     odd = written(tmp_path / "b.csv", b"user,item,weight,age\n\xff,a,,3\n1,,7,3\n1,a,1,3\n1,a,0,3\n")
-    said = open_pairs(plain).remarks
-    assert said == open_pairs(odd).remarks
+    said = open_pairs(plain, PairOptions()).remarks
+    assert said == open_pairs(odd, PairOptions()).remarks
     assert any("weight 0" in remark for remark in said)
     assert any("smallest weight" in remark for remark in said)
     assert "Columns that are not read: age." in said
-    filled = open_pairs(plain, default_weight=0.5).remarks
+    filled = open_pairs(plain, PairOptions(default_weight=0.5)).remarks
     assert any("0.5" in remark for remark in filled)
 
 

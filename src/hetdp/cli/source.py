@@ -140,18 +140,11 @@ class Source:
         return self._weights(self._open().weights)
 
     def _open(self, *, without_weights: bool = False) -> "PairFile":
-        from hetdp.profiles.reading import open_pairs
+        from hetdp.profiles.reading import PairOptions, open_pairs
 
         weight: str | Literal[False] | None = False if self.no_weights or without_weights else self.weight
-        return open_pairs(
-            self.path,
-            user=self.user,
-            item=self.item,
-            weight=weight,
-            default_weight=self.default_weight,
-            rating=self.rating,
-            min_rating=self.min_rating,
-        )
+        options = PairOptions(self.user, self.item, weight, self.default_weight, self.rating, self.min_rating)
+        return open_pairs(self.path, options)
 
     def read_own(self) -> "Profiles":
         """Read who asks for items: pairs of users and items or, without a column of users, the items of one person."""

@@ -11,7 +11,7 @@ from hetdp.experiments.configurations import fingerprint
 from hetdp.experiments.paper import PUBLISHED_SETS, Published, published_for
 from hetdp.profiles import Profiles
 from hetdp.profiles.formats import COMPRESSIONS, ENDINGS
-from hetdp.profiles.reading import open_pairs
+from hetdp.profiles.reading import PairOptions, open_pairs
 
 _ENDINGS = (*COMPRESSIONS, *ENDINGS, ".dat", ".data")
 
@@ -71,7 +71,7 @@ def prepare_data(names: Sequence[str], *, k: int, papers: Sequence[str] = ()) ->
             if not path.exists():
                 listed = ", ".join(BUILT_IN)
                 raise DataError(f"must be a file, or one of {listed}", parameter="data", got=name)
-            pairs = open_pairs(path)
+            pairs = open_pairs(path, PairOptions())
             profiles, label, weights = Profiles.from_rows(*pairs.read()), _label(path), pairs.weights
         check_profiles(label, profiles, k=k)
         built_in = name in BUILT_IN

@@ -13,8 +13,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.text import counted
 from hetdp.core.vectors import constant, each, is_constant
 
-__all__ = ["Box"]
-
 
 class Box:
     """A box of admissible values, with a public centre.
@@ -56,10 +54,10 @@ class Box:
             raise InvalidInput("upper - lower must be finite for every item (got a range that overflows)")
         if center is None:
             center = each(_usual_center, self.lower, self.upper)
-        # Without negative zeros.
-        self.center = float_vector("center", each(_plus_zero, np.atleast_1d(np.asarray(center, dtype=np.float64))))
+        center = np.atleast_1d(np.asarray(center, dtype=np.float64))
+        self.center = float_vector("center", each(lambda vector: vector + 0.0, center))  # without negative zeros
         _same_length("center", self.center, self.lower)
-        if not each(_inside, self.lower, self.center, self.upper).all():
+        if not (each(np.less_equal, self.lower, self.center) & each(np.less_equal, self.center, self.upper)).all():
             raise InvalidInput("must lie inside the box (got a center outside [lower, upper])", parameter="center")
 
     @classmethod
@@ -131,13 +129,7 @@ class Box:
         return not any(np.ptp(vector) for vector in self._vectors if not is_constant(vector))
 
     def part(self, some: slice) -> Self:
-        """Return the box of some of the items.
-
-        Examples
-        --------
-        >>> Box([0, 20], [1, 80]).part(slice(1, 2))
-        Box(1 item, 20 <= value <= 80, center 50)
-        """
+        """Return the box of some of the items."""
         return self._of(vector[some] for vector in self._vectors)
 
     @property
@@ -151,11 +143,6 @@ class Box:
         Privacy
         -------
         The centre must be public.
-
-        Examples
-        --------
-        >>> Box([20], [80]).recentered([20]).center
-        array([20.])
         """
         return Box(self.lower, self.upper, center)
 
@@ -180,11 +167,6 @@ class Box:
         Privacy
         -------
         Never fails on a value, only on their number, which is public.
-
-        Examples
-        --------
-        >>> Box([0, 0], [1, 1]).read([7, "secret"])
-        array([ 7., nan])
         """
         vector = _private_floats(values)
         if vector.shape != (self.size,):
@@ -199,12 +181,6 @@ class Box:
         Privacy
         -------
         An item with shrinkage 0 becomes the centre exactly, bit for bit.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Box([0, 20], [1, 80]).shrink(np.array([1.0, 80.0]), np.array([0.5, 0.0]))
-        array([ 0.5, 50. ])
         """
         moved = self.center + shrinkage * (clamped - self.center)
         return np.where(shrinkage == 0, self.center, np.clip(moved, self.lower, self.upper))
@@ -212,14 +188,6 @@ class Box:
 
 def _usual_center(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, lower / 2 + upper / 2)
-
-
-def _plus_zero(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    return vector + 0.0
-
-
-def _inside(lower: NDArray[np.float64], point: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return (lower <= point) & (point <= upper)
 
 
 def _private_floats(values: ArrayLike) -> NDArray[np.float64]:

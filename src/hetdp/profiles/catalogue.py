@@ -8,11 +8,9 @@ import numpy as np
 from hetdp.core.errors import DataError, Problem
 from hetdp.profiles.columns import as_numbers
 from hetdp.profiles.formats import COMPRESSIONS, ENDINGS, DataFile, open_file, read_lines, shown_columns
-from hetdp.profiles.ids import IdEncoder, Ids, as_text, is_text, positions
+from hetdp.profiles.ids import IdEncoder, Ids, positions
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading import named_like, rename_items
-
-__all__ = ["on_catalogue", "read_catalogue"]
 
 
 def read_catalogue(
@@ -46,8 +44,7 @@ def read_catalogue(
             names.append(_the_column(file, "rating", rating))
         for column, *ratings in file.batches(names):
             for cells in ratings:
-                numbers = as_numbers(as_text(cells, "?") if is_text(cells) else cells)
-                column = column.filter(pa.array(numbers >= float(min_rating or 0)))  # noqa: PLW2901
+                column = column.filter(pa.array(as_numbers(cells) >= float(min_rating or 0)))  # noqa: PLW2901
             encoder.encode(column)
     elif min_rating is not None:
         raise DataError(f"{path.name} has no ratings: it must be a .csv, .tsv or .parquet file.")

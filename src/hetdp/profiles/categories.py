@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles.box import Box
 
-__all__ = ["Categories"]
-
 _NONE = -1
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)\.0+")
 
@@ -59,13 +57,7 @@ class Categories:
         return len(self.labels)
 
     def domain(self, *, size: int) -> Box:
-        """Return the domain of codes: from -1, which is none and the centre, to the last category.
-
-        Examples
-        --------
-        >>> Categories(["er", "icu", "lab"]).domain(size=4)
-        Box(4 items, -1 <= value <= 2, center -1)
-        """
+        """Return the domain of codes: from -1, which is none and the centre, to the last category."""
         return Box.uniform(_NONE, len(self) - 1, size=size, center=_NONE)
 
     def codes(self, cells: Iterable[object]) -> NDArray[np.float64]:
@@ -74,28 +66,12 @@ class Categories:
         Privacy
         -------
         The codes are as private as the cells.
-
-        Examples
-        --------
-        >>> Categories(["yes", "no"]).codes(["no", "perhaps"])
-        array([ 1., -1.])
         """
         places = {text: place for place, text in enumerate(self.labels)}
         return np.array([places.get(_text(cell), _NONE) for cell in cells], dtype=np.float64)
 
     def places(self, clamped: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the place of the category of each value of the domain, -1 for none.
-
-        Parameters
-        ----------
-        clamped
-            Values of the domain: numbers of categories, or -1.
-
-        Examples
-        --------
-        >>> Categories(["yes", "no"]).places(np.array([1.0, -1.0]))
-        array([ 1, -1])
-        """
+        """Return the place of the category of each value of the domain, -1 for none."""
         return np.floor(clamped).astype(np.intp)
 
 

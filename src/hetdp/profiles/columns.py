@@ -17,8 +17,6 @@ from hetdp.profiles.formats import check_columns, open_file
 from hetdp.profiles.ids import as_text, is_text, person_column
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["Table", "as_numbers", "is_absent", "read_table", "weight_remark"]
-
 #: Texts that arrow and Python read as the same number. Whatever else is one for Python ("1_000") is left to it.
 _PLAIN = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?$"
 _LONGEST_PLAIN = 64
@@ -45,21 +43,14 @@ class Table:
         A column without a single number is refused: that is a mistake about the file, not about a person. Rows that do
         not count have no part in that.
         """
-        numbers = self._mapped(name, _with_points if self.decimal_comma else as_numbers, np.float64)
+        numbers = self._mapped(name, lambda piece: as_numbers(piece, decimal_comma=self.decimal_comma))
         counting = np.ones(self.rows, dtype=np.bool_) if counting is None else counting
         if np.isnan(numbers[counting]).all() and not self._absent(name)[counting].all():
             raise DataError(f"column {name!r} of {self.path.name} must be numeric (got no number at all)")
         return numbers
 
     def weights(self, name: str | None, *, default: float | None) -> PrivacyWeights:
-        """Return a column as privacy weights.
-
-        Parameters
-        ----------
-        name
-            The column; None for none.
-        default
-            Weight of empty cells, 0 unless given; without a column, of all rows, 1 unless given.
+        """Return a column as privacy weights; empty cells take the default or 0, all rows without a column it or 1.
 
         Privacy
         -------
@@ -85,7 +76,7 @@ class Table:
 
     def codes(self, name: str, categories: Categories) -> NDArray[np.float64]:
         """Return the places of the categories of a column, -1 for cells that are none of them."""
-        return self._mapped(name, lambda piece: _codes(piece, categories), np.float64)
+        return self._mapped(name, lambda piece: _codes(piece, categories))
 
     def labels(self, name: str) -> Any:  # noqa: ANN401
         """Return a column of ids of people in their one form, as arrow has it; refuse a column that lacks some."""
@@ -96,28 +87,17 @@ class Table:
             raise DataError(f"column {name!r} of {self.path.name} must identify each row (got an empty cell)")
         return column
 
-    def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]], kind: type) -> NDArray[Any]:
+    def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """Return a function of a column, piece by piece."""
-        found: NDArray[Any] = np.empty(self.rows, dtype=kind)
-        begin = 0
-        for piece in self.columns[name]:
-            found[begin : begin + len(piece)] = function(piece)
-            begin += len(piece)
-        return found
+        return np.concatenate([function(piece) for piece in self.columns[name]])
 
     def _absent(self, name: str) -> NDArray[np.bool_]:
         """Return which cells of a column are empty."""
-        return self._mapped(name, is_absent, np.bool_)
+        return self._mapped(name, is_absent)
 
 
 def weight_remark(column: str, default: float | None) -> str:
-    """Return what is to be known about any column of weights: the same whatever it holds, because weights are secret.
-
-    Examples
-    --------
-    >>> weight_remark("weight", None)
-    "In column 'weight', an empty cell means weight 0. A cell that is not a number from 0 to 1 means weight 0."
-    """
+    """Return what is to be known about any column of weights: the same whatever it holds."""
     return (
         f"In column {column!r}, an empty cell means weight {default or 0:g}. A cell that is not a number from 0 to 1 "
         "means weight 0."
@@ -125,15 +105,7 @@ def weight_remark(column: str, default: float | None) -> str:
 
 
 def read_table(path: Path, wanted: Mapping[str, str]) -> Table:
-    """Read columns of a .csv, .tsv or .parquet file; text may be compressed (.gz, .bz2, .zst).
-
-    Parameters
-    ----------
-    path
-        The file.
-    wanted
-        Names of columns, and of the parameters that chose them, for messages.
-    """
+    """Read the columns that parameters chose (`wanted`) of a .csv, .tsv or .parquet file; text may be compressed."""
     file = open_file(path)
     check_columns(file.name, file.columns, wanted)
     columns: dict[str, list[Any]] = {name: [] for name in wanted}
@@ -169,13 +141,17 @@ def is_absent(piece: Any) -> NDArray[np.bool_]:  # noqa: ANN401
     return found
 
 
-def as_numbers(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
-    """Return cells as floats, as Python's float reads each; nan for what is no number."""
+def as_numbers(piece: Any, *, decimal_comma: bool = False) -> NDArray[np.float64]:  # noqa: ANN401
+    """Return cells as floats, as Python's float reads each (texts also with a comma); nan for what is no number."""
     import pyarrow as pa
+    from pyarrow import compute
 
     kind = piece.type
     if pa.types.is_decimal(kind):
         piece = piece.cast(pa.string())  # arrow's own way to floats rounds twice
+    elif is_text(piece):
+        piece = as_text(piece, _ODD).cast(pa.string())
+        piece = compute.replace_substring(piece, ",", ".") if decimal_comma else piece
     if pa.types.is_string(piece.type):
         return _numbers_of_texts(piece)
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
@@ -183,13 +159,6 @@ def as_numbers(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return np.array([_number(cell) for cell in piece.to_pylist()])
     return np.full(len(piece), np.nan)  # dates, lists and the like
-
-
-def _with_points(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401
-    """Return texts as floats where 3,5 is a number."""
-    from pyarrow import compute
-
-    return as_numbers(compute.replace_substring(piece, ",", "."))
 
 
 def _floats(piece: Any) -> NDArray[np.float64]:  # noqa: ANN401

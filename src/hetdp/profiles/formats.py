@@ -15,17 +15,6 @@ from typing import Any
 
 from hetdp.core.errors import DataError, InvalidInput, Problem
 
-__all__ = [
-    "COMPRESSIONS",
-    "ENDINGS",
-    "DataFile",
-    "check_columns",
-    "find_file",
-    "open_file",
-    "read_lines",
-    "shown_columns",
-]
-
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 #: Endings of files that everything reads.
 ENDINGS = (".csv", ".tsv", ".parquet")
@@ -58,30 +47,14 @@ _KNOWN_FILES = (
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DataFile:
-    """A file of columns, known by its first line.
-
-    Attributes
-    ----------
-    path
-        Where it is.
-    columns
-        Names of its columns.
-    delimiter
-        What is between columns of text; None for parquet.
-    named
-        Whether its first line holds the names.
-    compression
-        What arrow calls its compression; None for none.
-    blank
-        Whether an empty line comes first.
-    """
+    """A file of columns, known by its first line; parquet has no delimiter."""
 
     path: Path
     columns: list[str]
     delimiter: str | None
-    named: bool = True
-    compression: str | None = None
-    blank: bool = False
+    named: bool = True  # by its first line
+    compression: str | None = None  # as arrow calls it
+    blank: bool = False  # an empty line comes first
 
     @property
     def name(self) -> str:
@@ -238,14 +211,7 @@ def shown_columns(file: str, names: Collection[str]) -> str:
 def check_columns(source: str, present: Collection[str], wanted: Mapping[str, str]) -> None:
     """Explain which columns of a table are missing, or there more than once; all of them at once.
 
-    Parameters
-    ----------
-    source
-        What the table is called.
-    present
-        Names of its columns.
-    wanted
-        Names of columns, and of the parameters that chose them.
+    `wanted` holds names of columns, and of the parameters that chose them.
     """
     names, problems = list(present), []
     for name, parameter in wanted.items():
@@ -257,13 +223,7 @@ def check_columns(source: str, present: Collection[str], wanted: Mapping[str, st
 
 
 def find_file(path: str | os.PathLike[str]) -> Path:
-    """Return the file itself, or the one in a folder that is known by its name.
-
-    Parameters
-    ----------
-    path
-        A file, or a folder with one of the files of MovieLens or HetRec 2011.
-    """
+    """Return the file itself, or the one of MovieLens or HetRec 2011 in a folder, known by its name."""
     path = Path(path)
     if not path.is_dir():
         return path

@@ -8,8 +8,6 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, simulation_stream
 from hetdp.profiles.profiles import Profiles, require_profiles
 
-__all__ = ["HIDDEN_SHARE", "split"]
-
 #: What of each profile the `score` of an estimator hides.
 HIDDEN_SHARE = 0.2
 _PROTOCOLS = ("paper", "each")

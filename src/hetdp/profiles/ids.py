@@ -12,7 +12,7 @@ Ids of items are compared as they are written, after NFC.
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -21,30 +21,15 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 
-__all__ = [
-    "IdEncoder",
-    "Ids",
-    "RepeatedIds",
-    "as_ids",
-    "as_text",
-    "is_text",
-    "person_column",
-    "person_id",
-    "position_of",
-    "position_of_person",
-    "positions",
-    "whole_numbers",
-]
-
 #: Ids as they are kept: int64 numbers, or Python strings in an object array.
 Ids = NDArray[np.int64] | NDArray[np.object_]
 
 _DECIMAL = r"^-?(0|[1-9][0-9]*)\.[0-9]+$"
-_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)", re.ASCII)
+#: A whole number as it is printed; most of those with 19 digits fit into 64 bits.
+_WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
 _LARGEST = 2**63
-#: Python reads no whole number of thousands of digits; one this long is a text anyway.
-_LONGEST = 21
 _MOST_CODES = 2**31 - 1
+_ASCII = 2**7
 #: White space around an id, except for four control characters that arrow does not strip.
 _BLANKS = "".join(letter for letter in map(chr, range(0x3001)) if letter.isspace() and letter not in "\x1c\x1d\x1e\x1f")
 
@@ -64,7 +49,7 @@ def person_id(identifier: object) -> int | str | None:
     if re.match(_DECIMAL, text, re.ASCII):
         text = text.rstrip("0").removesuffix(".")
     text = "0" if text == "-0" else text
-    if _WHOLE.fullmatch(text) and len(text) < _LONGEST and -_LARGEST <= int(text) < _LARGEST:
+    if re.fullmatch(_WHOLE, text, re.ASCII) and -_LARGEST <= int(text) < _LARGEST:
         return int(text)
     return text or None
 
@@ -95,14 +80,7 @@ def _written(identifier: object) -> str | None:
 def person_column(values: object, name: str = "ids", *, numbers: bool = True) -> Any:  # noqa: ANN401  (pyarrow has no types)
     """Return ids of people in their one form, as an arrow column: int64, or large_string; null for what is no id.
 
-    Parameters
-    ----------
-    values
-        A list, a vector, or a column of a data frame.
-    name
-        What the ids are called, for messages. Messages quote no id.
-    numbers
-        Whether texts become numbers if all of them are whole numbers.
+    Texts become `numbers` if all of them are whole numbers. Messages call the ids by a `name`, and quote none.
 
     Examples
     --------
@@ -120,16 +98,19 @@ def _same_person(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
 
     if column.type == pa.int64():
         return column
-    if pc.all(pc.string_is_ascii(column)).as_py() is False:
-        column = pc.utf8_trim(pc.utf8_normalize(column, "NFC"), _BLANKS)
-    else:
-        column = pc.ascii_trim_whitespace(column)
-    decimal = pc.match_substring_regex(column, _DECIMAL)
-    if pc.any(decimal).as_py():
-        column = pc.if_else(decimal, pc.ascii_rtrim(pc.ascii_rtrim(column, "0"), "."), column)
+    if any(data.min() <= ord(" ") or data.max() >= _ASCII for data in _letters(column)):
+        column = pc.utf8_trim(_same_item(column, numbers=False), _BLANKS)
+    column = trimmed = _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+    if column.type == pa.int64():
+        return column
+    if any((data == ord(".")).any() for data in _letters(column)):
+        decimal = pc.match_substring_regex(column, _DECIMAL)
+        if pc.any(decimal).as_py():
+            column = pc.if_else(decimal, pc.ascii_rtrim(pc.ascii_rtrim(column, "0"), "."), column)
     zero = pc.equal(column, "-0")
-    column = pc.if_else(zero, pa.scalar("0", pa.large_string()), column) if pc.any(zero).as_py() else column
-    return _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+    if pc.any(zero).as_py():
+        column = pc.if_else(zero, pa.scalar("0", pa.large_string()), column)
+    return _as_numbers(column) if numbers and column is not trimmed else column
 
 
 def _same_item(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
@@ -139,9 +120,20 @@ def _same_item(column: Any, *, numbers: bool) -> Any:  # noqa: ANN401
 
     if column.type == pa.int64():
         return column
-    if pc.all(pc.string_is_ascii(column)).as_py() is False:
+    if any(data.max() >= _ASCII for data in _letters(column)):
         column = pc.utf8_normalize(column, "NFC")
-    return _as_numbers(_without_empty(column)) if numbers else _without_empty(column)
+    column = _without_empty(column)
+    return _as_numbers(column) if numbers else column
+
+
+def _letters(texts: Any) -> Iterator[NDArray[np.uint8]]:  # noqa: ANN401
+    """Yield the bytes of a column of large_string: most columns need no look at each text."""
+    for piece in getattr(texts, "chunks", [texts]):
+        _, ends, data = piece.buffers()
+        if len(piece) and data is not None:
+            begin, end = np.frombuffer(ends, np.int64)[[piece.offset, piece.offset + len(piece)]]
+            if begin < end:
+                yield np.frombuffer(data, np.uint8)[begin:end]
 
 
 def _without_empty(texts: Any) -> Any:  # noqa: ANN401
@@ -153,16 +145,17 @@ def _without_empty(texts: Any) -> Any:  # noqa: ANN401
 
 
 def _as_numbers(texts: Any) -> Any:  # noqa: ANN401
-    """Return texts as int64 if every one is a whole number that prints the same again (007 does not)."""
+    """Return texts as int64 if every one is a whole number as it is printed (007 is not)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    for some in (texts.slice(0, 1024), texts):  # a cast that fails takes eight times as long as such a look
+        if pc.all(pc.match_substring_regex(some, _WHOLE)).as_py() is False:
+            return texts
     try:
-        numbers = texts.cast(pa.int64())
-    except pa.ArrowInvalid:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid:  # beyond 64 bits
         return texts
-    same = pc.all(pc.equal(numbers.cast(pa.large_string()), texts)).as_py()
-    return texts if same is False else numbers
 
 
 def _as_column(values: object, name: str) -> tuple[Any, bool]:  # noqa: PLR0911  (a kind of column each)
@@ -223,14 +216,7 @@ def is_text(column: Any) -> bool:  # noqa: ANN401
 
 
 def as_text(column: Any, instead: str | None = None) -> Any:  # noqa: ANN401
-    r"""Return an arrow column of texts or bytes as texts; of cells that are not UTF-8 what is given instead.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> as_text(pa.array([b"tea", b"\xff"])).to_pylist()
-    ['tea', None]
-    """
+    """Return an arrow column of texts or bytes as texts; of cells that are not UTF-8 what is given instead."""
     import pyarrow as pa
 
     if is_text(column):
@@ -243,27 +229,14 @@ def as_text(column: Any, instead: str | None = None) -> Any:  # noqa: ANN401
     try:
         return column.cast(pa.large_string())
     except pa.ArrowInvalid:
-        return pa.array([instead if _bad_text(cell) else cell for cell in column.to_pylist()]).cast(pa.large_string())
-
-
-def _bad_text(cell: bytes | None) -> bool:
-    try:
-        return cell is not None and cell.decode() is None
-    except UnicodeDecodeError:
-        return True
+        cells = [cell if cell is None or _written(cell) is not None else instead for cell in column.to_pylist()]
+        return pa.array(cells).cast(pa.large_string())
 
 
 class IdEncoder:
     """Codes for ids that arrive in batches: one hash lookup per distinct id and batch, no Python loop per id.
 
-    Parameters
-    ----------
-    name
-        What the ids are called, for messages.
-    people
-        Whether the rule for people holds.
-    read_as_text
-        Whether ids come from a file of text. Then whole numbers become numbers again, as long as all are.
+    Ids that were `read_as_text` from a file become numbers, as long as all of them are whole numbers.
     """
 
     def __init__(self, name: str, *, people: bool, read_as_text: bool = False) -> None:
@@ -305,14 +278,8 @@ class IdEncoder:
     ) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
 
-        Parameters
-        ----------
-        declared
-            All ids there are, in the order wanted. Default: those seen, sorted, so that the order of pairs does not
-            matter.
-        counting
-            Which of the ids seen count; all unless given. Others are never a reason to refuse: if they are not among
-            those declared, their position is -1.
+        The ids are those declared or, so that the order of pairs does not matter, those seen, sorted. Ids that do not
+        count are never a reason to refuse: if they are not among those declared, their position is -1.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -344,17 +311,7 @@ class RepeatedIds(InvalidInput):
 
 
 def as_ids(name: str, values: object, *, people: bool = False) -> Ids:
-    """Return ids as they are kept, read-only, or explain what is wrong with them.
-
-    Parameters
-    ----------
-    name
-        The parameter that holds them.
-    values
-        The ids.
-    people
-        Whether the rule for people holds.
-    """
+    """Return ids as they are kept, read-only, or explain what is wrong with the parameter `name` that holds them."""
     return _as_numpy(_declared(name, values, _same_person if people else _same_item))
 
 
@@ -382,13 +339,7 @@ def position_of(ids: Ids, wanted: object) -> int | None:
 
 
 def position_of_person(ids: Ids, wanted: object) -> int | None:
-    """Return where an id of a person is, however it is written; None if it is not there.
-
-    Examples
-    --------
-    >>> position_of_person(np.array([7, 9]), " 9.0"), position_of_person(np.array(["9", "ann"], dtype=object), 9)
-    (1, 0)
-    """
+    """Return where an id of a person is, however it is written; None if it is not there."""
     one = person_id(wanted)
     if one is None:
         return None

@@ -16,8 +16,6 @@ from hetdp.profiles.ids import Ids, RepeatedIds, as_ids
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading import named_like
 
-__all__ = ["asking_profiles", "column_names", "given_profiles"]
-
 #: More columns than this, and it is a matrix, whatever they are called.
 _MOST_COLUMNS = 8
 
@@ -37,12 +35,14 @@ def given_profiles(given: object) -> tuple[Profiles, bool]:
     if isinstance(given, Profiles):
         return given, False
     names = column_names(given)
-    if names is None:
-        return Profiles.from_csr(_as_matrix(given), user_ids=_row_ids(given), item_ids=_number_names(given)), True
-    if _are_pairs(names):
+    labels: Ids | None = names
+    if names is not None and _are_pairs(names):
         return _from_pairs(given, names), False
-    _refuse_pairs(given, names.tolist())
-    return Profiles.from_csr(_as_matrix(given), user_ids=_row_ids(given), item_ids=names), True
+    if names is not None:
+        _refuse_pairs(given, names.tolist())
+    elif hasattr(given, "columns"):  # a pandas frame whose columns have numbers
+        labels = _labels(given.columns, people=False)
+    return Profiles.from_csr(_as_matrix(given), user_ids=_row_ids(given), item_ids=labels), True
 
 
 def _are_pairs(names: NDArray[np.object_]) -> bool:
@@ -72,12 +72,6 @@ def _row_ids(given: object) -> Ids | None:
         parameter="X",
         hint="Combine the rows of each person. If each row is a different person, use X.reset_index(drop=True).",
     )
-
-
-def _number_names(given: object) -> Ids | None:
-    """Return the names of the columns of a pandas frame that are whole numbers."""
-    columns = getattr(given, "columns", None)
-    return None if columns is None else _labels(columns, people=False)
 
 
 def _labels(labels: Any, *, people: bool) -> Ids | None:  # noqa: ANN401  (an index of pandas)

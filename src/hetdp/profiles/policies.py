@@ -57,13 +57,7 @@ class Policy:
         return np.array([weight for group in self.weights for weight in group])
 
     def group_sizes(self, n_users: int) -> tuple[int, ...]:
-        """Return how many of `n_users` users belong to each group: exact shares, rounded by largest remainder.
-
-        Examples
-        --------
-        >>> westin(0.5, 0.5, 0).group_sizes(5)
-        (3, 2, 0)
-        """
+        """Return how many of `n_users` users belong to each group: exact shares, rounded by largest remainder."""
         users = whole("n_users", n_users, minimum=0)
         # 0.29 * 100 is below 29 in floating point; as the fraction that was meant it is 29.
         exact = [Fraction(float(share)).limit_denominator(10**9) * users for share in self.shares]
@@ -74,14 +68,7 @@ class Policy:
         return tuple(sizes)
 
     def groups(self, profiles: Profiles, random_state: RandomState = 0) -> NDArray[np.int64]:
-        """Return the group of each user, as `draw` with this seed assigns it.
-
-        Examples
-        --------
-        >>> profiles = Profiles.from_pairs(range(4), ["a"] * 4)
-        >>> sorted(westin(0.5, 0.25, 0.25).groups(profiles, random_state=0).tolist())
-        [0, 0, 1, 2]
-        """
+        """Return the group of each user, as `draw` with this seed assigns it."""
         return self._groups(profiles.n_users, simulation_stream(random_state, _PURPOSE))
 
     def _groups(self, n_users: int, stream: Stream) -> NDArray[np.int64]:
@@ -185,11 +172,6 @@ def constant(value: float) -> Policy:
     ----------
     value
         The weight, in [0, 1].
-
-    Examples
-    --------
-    >>> constant(1).draw(Profiles.from_pairs([1], ["a"])).profile(1)
-    {'a': 1.0}
     """
     return Policy(f"constant {_weight('value', value):g}", (1.0,), ((float(value),),))
 

@@ -9,8 +9,6 @@ from hetdp.core.checks import finite, float_vector
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles.weights import PrivacyWeights
 
-__all__ = ["WESTIN_GROUPS", "WeightPrior"]
-
 #: The weights that the paper's three groups draw from.
 WESTIN_GROUPS = {
     "fundamentalists": (0.0, 0.5, 1.0),
@@ -65,13 +63,7 @@ class WeightPrior:
 
     @classmethod
     def of(cls, prior: "WeightPrior | ArrayLike | Mapping[float, float]") -> "WeightPrior":
-        """Return a prior as it is, or made from weights (all as likely) or a dict from weight to probability.
-
-        Examples
-        --------
-        >>> WeightPrior.of({0.5: 0.2, 1.0: 0.8}).mean()
-        0.9
-        """
+        """Return a prior as it is, or made from weights (all as likely) or a dict from weight to probability."""
         if isinstance(prior, PrivacyWeights):
             raise InvalidInput("a prior must be public (got the secret weights in use)")
         return prior if isinstance(prior, WeightPrior) else cls(prior)
@@ -86,11 +78,6 @@ class WeightPrior:
         ----------
         fundamentalists, pragmatists, unconcerned
             The shares.
-
-        Examples
-        --------
-        >>> WeightPrior.westin(1, 0, 0).mean()
-        0.5
         """
         shares = {"fundamentalists": fundamentalists, "pragmatists": pragmatists, "unconcerned": unconcerned}
         weights = [weight for group in shares for weight in WESTIN_GROUPS[group]]
@@ -105,27 +92,9 @@ class WeightPrior:
         return f"WeightPrior({self.weights.size} weights, mean {self.mean():.4g})"
 
     def expect(self, outcomes: NDArray[np.float64]) -> float:
-        """Return the expectation of one outcome per weight.
-
-        Parameters
-        ----------
-        outcomes
-            One for each of `weights`.
-
-        Examples
-        --------
-        >>> prior = WeightPrior([0.5, 1.0])
-        >>> prior.expect(prior.weights**2)
-        0.625
-        """
+        """Return the expectation of one outcome per weight."""
         return float(self.probabilities @ outcomes)
 
     def mean(self) -> float:
-        """Return the mean weight.
-
-        Examples
-        --------
-        >>> WeightPrior({0.0: 0.25, 1.0: 0.75}).mean()
-        0.75
-        """
+        """Return the mean weight."""
         return self.expect(self.weights)

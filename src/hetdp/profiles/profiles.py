@@ -12,6 +12,7 @@ from hetdp.core.text import agreeing
 from hetdp.profiles.ids import Ids, as_ids, position_of_person
 from hetdp.profiles.reading import (
     PairCollector,
+    PairOptions,
     WeightColumn,
     Weights,
     collect_frame,
@@ -19,8 +20,6 @@ from hetdp.profiles.reading import (
     open_pairs,
     weight_vector,
 )
-
-__all__ = ["Profiles", "require_profiles"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -101,13 +100,7 @@ class Profiles:
         item_ids: Ids,
         guessed: bool = False,  # noqa: FBT001, FBT002
     ) -> Self:
-        """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time.
-
-        Parameters
-        ----------
-        indptr, indices, weights, user_ids, item_ids, guessed
-            As for the class.
-        """
+        """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time."""
         self = object.__new__(cls)
         self._set(indptr, indices, weights, user_ids, item_ids, guessed)
         return self
@@ -169,16 +162,8 @@ class Profiles:
         >>> Profiles.from_frame(pd.DataFrame({"user": [1, 1, 2], "item": ["a", "b", "b"], "stars": [5, 1, 4]}))
         Profiles(private: 2 users, 2 items, 3 pairs)
         """
-        collector = collect_frame(
-            frame,
-            user=user,
-            item=item,
-            weight=weight,
-            default_weight=default_weight,
-            rating=rating,
-            min_rating=min_rating,
-        )
-        return cls.from_rows(*collector.finish(user_ids, item_ids))
+        options = PairOptions(user, item, weight, default_weight, rating, min_rating)
+        return cls.from_rows(*collect_frame(frame, options).finish(user_ids, item_ids))
 
     @classmethod
     def from_csr(cls, matrix: object, weights: object = None, user_ids: object = None, item_ids: object = None) -> Self:
@@ -281,16 +266,8 @@ class Profiles:
         ...     Profiles.read(path), Profiles.read(folder, min_rating=4)
         (Profiles(private: 2 users, 2 items, 3 pairs), Profiles(private: 2 users, 1 item, 2 pairs))
         """
-        pairs = open_pairs(
-            path,
-            user=user,
-            item=item,
-            weight=weight,
-            default_weight=default_weight,
-            rating=rating,
-            min_rating=min_rating,
-        )
-        return cls.from_rows(*pairs.read(user_ids, item_ids))
+        options = PairOptions(user, item, weight, default_weight, rating, min_rating)
+        return cls.from_rows(*open_pairs(path, options).read(user_ids, item_ids))
 
     def __repr__(self) -> str:
         counts = {"user": self.n_users, "item": self.n_items, "pair": self.n_pairs}
@@ -371,19 +348,8 @@ class Profiles:
         """Position of the user of each pair, beside `indices`."""
         return np.repeat(np.arange(self.n_users, dtype=np.int32), self.sizes)
 
-    @property
-    def density(self) -> float:
-        """Share of all possible pairs that exist."""
-        return self.n_pairs / max(1, self.n_users * self.n_items)
-
     def profile(self, user: str | int) -> dict[str | int, float]:
-        """Return the items of one user with their weights.
-
-        Examples
-        --------
-        >>> Profiles.from_pairs(["ann"], ["tea"], weights=[0.25]).profile("ann")
-        {'tea': 0.25}
-        """
+        """Return the items of one user with their weights."""
         found = position_of_person(self.user_ids, user)
         if found is None:
             raise InvalidInput(f"must be one of the {self.n_users} users", parameter="user", got=user)
@@ -433,19 +399,10 @@ class Profiles:
         Privacy
         -------
         Users and items stay listed even if nothing of theirs is left, so that shapes tell nothing.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Profiles.from_pairs([1, 2], ["a", "b"]).keep(np.array([True, False]))
-        Profiles(private: 2 users, 2 items, 1 pair)
         """
         mask = np.asarray(chosen)
         if mask.dtype != np.bool_ or mask.shape != (self.n_pairs,):
-            raise InvalidInput(
-                f"must be one bool per pair ({self.n_pairs}) (got {mask.dtype} of shape {mask.shape})",
-                parameter="chosen",
-            )
+            raise InvalidInput(f"must be one bool per pair ({self.n_pairs})", parameter="chosen")
         indptr = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])[self.indptr]
         indices, weights = self.indices[mask], self.weights[mask]
         for array in (indptr, indices, weights):
@@ -453,13 +410,7 @@ class Profiles:
         return self.from_rows(indptr, indices, weights, self.user_ids, self.item_ids, self.guessed)
 
     def to_pairs(self) -> tuple[Ids, Ids, Weights]:
-        """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes.
-
-        Examples
-        --------
-        >>> Profiles.from_pairs([2, 1], ["a", "b"]).to_pairs()
-        (array([1, 2]), array(['b', 'a'], dtype=object), array([1., 1.], dtype=float32))
-        """
+        """Return ids of users, ids of items and weights, one of each per pair: what `from_pairs` takes."""
         return self.user_ids[self.owners], self.item_ids[self.indices], self.weights.copy()
 
     def to_csr(self) -> tuple[Any, Any]:
@@ -477,12 +428,9 @@ class Profiles:
         """
         from scipy.sparse import csr_array
 
-        shape = (self.n_users, self.n_items)
         ones = np.ones(self.n_pairs, dtype=np.float32)
-        presence, weights = (
-            csr_array((data, self.indices, self.indptr), shape=shape, copy=True) for data in (ones, self.weights)
-        )
-        return presence, weights
+        presence = csr_array((ones, self.indices, self.indptr), shape=self.shape, copy=True)
+        return presence, csr_array((self.weights, self.indices, self.indptr), shape=self.shape, copy=True)
 
 
 def _entries(name: str, matrix: object) -> tuple[NDArray[np.int64], NDArray[Any], tuple[int, int]]:
@@ -497,15 +445,7 @@ def _entries(name: str, matrix: object) -> tuple[NDArray[np.int64], NDArray[Any]
 
 
 def require_profiles(name: str, value: object) -> Profiles:
-    """Return what was given as profiles, or say how to make some of it.
-
-    Examples
-    --------
-    >>> require_profiles("profiles", "likes.csv")
-    Traceback (most recent call last):
-    ...
-    hetdp.core.errors.InvalidInput: profiles must be a hetdp.Profiles, ... (got str).
-    """
+    """Return what was given as profiles, or say how to make some of it."""
     if not isinstance(value, Profiles):
         raise InvalidInput(
             "must be a hetdp.Profiles, as Profiles.read, from_pairs and from_frame make them",

@@ -6,8 +6,8 @@ row of weight 0 is enough: the pair then has no influence on anything that other
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,23 +17,8 @@ from hetdp.core.checks import finite
 from hetdp.core.errors import DataError, InvalidInput, Problem
 from hetdp.profiles.columns import as_numbers, is_absent, weight_remark
 from hetdp.profiles.formats import DataFile, check_columns, find_file, open_file, shown_columns
-from hetdp.profiles.ids import IdEncoder, Ids, as_text, is_text
+from hetdp.profiles.ids import IdEncoder, Ids, as_text
 from hetdp.profiles.weights import PrivacyWeights
-
-__all__ = [
-    "PairCollector",
-    "PairFile",
-    "Rows",
-    "WeightColumn",
-    "Weights",
-    "checked_default",
-    "collect_frame",
-    "merge_pairs",
-    "named_like",
-    "open_pairs",
-    "rename_items",
-    "weight_vector",
-]
 
 #: Name of the column of weights; None for one named so, if there is one; False for none at all.
 WeightColumn = str | Literal[False] | None
@@ -89,21 +74,22 @@ class PairColumns:
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class PairOptions:
     """What the caller says about columns, checked before a file is opened; see `Profiles.read`."""
 
-    user: str | None
-    item: str | None
-    weight: WeightColumn
-    default_weight: float | None
-    rating: str | None
-    min_rating: float | None
+    user: str | None = None
+    item: str | None = None
+    weight: WeightColumn = None
+    default_weight: float | None = None
+    rating: str | None = None
+    min_rating: float | None = None
 
     def __post_init__(self) -> None:
         problems: list[Problem] = []
-        for name, check in (("default_weight", checked_default), ("min_rating", _checked_rating)):
+        min_rating = 0.0 if self.min_rating is None else self.min_rating
+        for check in (partial(checked_default, self.default_weight), partial(finite, "min_rating", min_rating)):
             try:
-                check(getattr(self, name))
+                check()
             except InvalidInput as error:
                 problems.extend(error.problems)
         if self.default_weight is not None and self.weight is False:
@@ -153,28 +139,13 @@ def checked_default(default_weight: float | None) -> float | None:
     return default_weight
 
 
-def _checked_rating(min_rating: float | None) -> None:
-    if min_rating is not None:
-        finite("min_rating", min_rating)
-
-
 @dataclass(frozen=True, repr=False, eq=False)
 class PairFile:
-    """A file of pairs whose columns are known; its rows were not read yet.
-
-    Attributes
-    ----------
-    file
-        The file.
-    columns
-        Which of its columns hold pairs.
-    wanted
-        What the caller said.
-    """
+    """A file of pairs whose columns are known; its rows were not read yet."""
 
     file: DataFile
     columns: PairColumns
-    wanted: _Wanted
+    options: PairOptions
 
     @property
     def name(self) -> str:
@@ -192,7 +163,7 @@ class PairFile:
         left_out = "Rows without a readable user or item are left out."
         said = [f"{left_out} A repeated pair counts once, with its smallest weight."]
         if self.columns.weight is not None:
-            said.append(weight_remark(self.columns.weight, self.wanted.default_weight))
+            said.append(weight_remark(self.columns.weight, self.options.default_weight))
         ignored = [name for name in self.file.columns if self.file.named and name not in self.columns.names]
         if ignored:
             said.append(f"Columns that are not read: {', '.join(ignored)}.")
@@ -202,7 +173,7 @@ class PairFile:
         """Return what `Profiles.from_rows` takes; ids that are not given are those seen, sorted."""
         collector = PairCollector(read_as_text=not self.file.typed)
         for batch in self.file.batches(self.columns.names):
-            collector.add_columns(batch, self.columns, self.wanted, decimal_comma=self.file.delimiter == ";")
+            collector.add_columns(batch, self.columns, self.options, decimal_comma=self.file.delimiter == ";")
         collector.check(self.name, self.columns)
         try:
             return collector.finish(user_ids, item_ids)
@@ -213,36 +184,16 @@ class PairFile:
             ) from None
 
 
-def open_pairs(
-    path: str | os.PathLike[str],
-    *,
-    user: str | None = None,
-    item: str | None = None,
-    weight: WeightColumn = None,
-    default_weight: float | None = None,
-    rating: str | None = None,
-    min_rating: float | None = None,
-) -> PairFile:
+def open_pairs(path: str | os.PathLike[str], options: PairOptions) -> PairFile:
     """Find out from its first line which columns of a file hold pairs; see `Profiles.read`."""
-    wanted = _Wanted(user, item, weight, default_weight, rating, min_rating)
     file = open_file(find_file(path))
-    return PairFile(file, wanted.choose(file.name, file.columns), wanted)
+    return PairFile(file, options.choose(file.name, file.columns), options)
 
 
-def collect_frame(
-    frame: object,
-    *,
-    user: str | None,
-    item: str | None,
-    weight: WeightColumn = None,
-    default_weight: float | None = None,
-    rating: str | None = None,
-    min_rating: float | None = None,
-) -> "PairCollector":
+def collect_frame(frame: object, options: PairOptions) -> "PairCollector":
     """Collect the pairs of a pandas, polars or arrow table; see `Profiles.from_frame`."""
     import narwhals.stable.v1 as nw
 
-    wanted = _Wanted(user, item, weight, default_weight, rating, min_rating)
     try:
         table: Any = nw.from_native(frame)
         names = list(table.collect_schema().names())
@@ -250,11 +201,11 @@ def collect_frame(
         raise DataError("must be a pandas, polars or arrow table", parameter="frame", got=type(frame)) from None
     except Exception:  # noqa: BLE001  (such as repeated names of columns, which each library reports in its own way)
         raise DataError("must be a table with a different name for each column", parameter="frame") from None
-    columns = wanted.choose("frame", names)
+    columns = options.choose("frame", names)
     table = table.select(columns.names)
     table = table.collect() if isinstance(table, nw.LazyFrame) else table
     collector = PairCollector()
-    collector.add_columns([_cells(table.get_column(name)) for name in columns.names], columns, wanted)
+    collector.add_columns([_cells(table.get_column(name)) for name in columns.names], columns, options)
     collector.check("frame", columns)
     return collector
 
@@ -281,16 +232,9 @@ class PairCollector:
         self._counts = False
 
     def add(self, users: object, items: object, weights: object = None, liked: NDArray[np.bool_] | None = None) -> None:
-        """Add a batch of pairs.
+        """Add a batch of pairs; no weights mean 1. A row without a user or an item is left out; its user stays listed.
 
-        Parameters
-        ----------
-        users, items
-            Ids. A row without one of them is left out; its user stays listed.
-        weights
-            One per pair; None means 1 for every pair of the batch.
-        liked
-            Which rows make their item part of a profile; the others only have a say about its weight.
+        Rows that are not `liked` do not make their item part of a profile; they only have a say about its weight.
         """
         user_codes, item_codes = self.users.encode(users), self.items.encode(items)
         if user_codes.size != item_codes.size:
@@ -308,24 +252,24 @@ class PairCollector:
             self._batches.append((user_codes, item_codes, vector, liked))
 
     def add_columns(
-        self, cells: list[Any], columns: PairColumns, wanted: _Wanted, *, decimal_comma: bool = False
+        self, cells: list[Any], columns: PairColumns, options: PairOptions, *, decimal_comma: bool = False
     ) -> None:
         """Add columns as `PairColumns.names` lists them. Whatever a single cell holds, it is no reason to refuse."""
         users, items, *rest = cells
         weights = liked = None
         if columns.weight is not None:
-            weights = self._as_weights(rest[0], columns.weight, wanted.default_weight or 0.0, decimal_comma)
+            weights = self._as_weights(rest[0], options.default_weight or 0.0, decimal_comma)
         if columns.rating is not None:
-            ratings = _as_floats(rest[-1], columns.rating, "rating", decimal_comma)
+            ratings = _as_floats(rest[-1], decimal_comma)
             self._note("rating", ~np.isnan(ratings), np.isnan(ratings))
             with np.errstate(invalid="ignore"):
-                liked = ratings >= float(wanted.min_rating or 0.0)
+                liked = ratings >= float(options.min_rating or 0.0)
             self._counts |= bool((liked if weights is None else liked & (weights > 0)).any())
         self.add(users, items, weights, liked)
 
-    def _as_weights(self, cells: Any, name: str, default: float, decimal_comma: bool) -> Weights:  # noqa: ANN401, FBT001
+    def _as_weights(self, cells: Any, default: float, decimal_comma: bool) -> Weights:  # noqa: ANN401, FBT001
         """Return weights: empty cells take the default, and what is no weight is 0."""
-        numbers = _as_floats(cells, name, "weight", decimal_comma)
+        numbers = _as_floats(cells, decimal_comma)
         empty = _empty(cells)
         with np.errstate(invalid="ignore"):
             valid = (numbers >= 0.0) & (numbers <= 1.0)
@@ -406,25 +350,16 @@ class PairCollector:
         return keys, weights, liked
 
 
-def _as_floats(cells: Any, name: str, role: str, decimal_comma: bool) -> NDArray[np.float64]:  # noqa: ANN401, FBT001
-    """Return cells as floats, nan for what is no number; refuse a column whose type holds none."""
+def _as_floats(cells: Any, decimal_comma: bool) -> NDArray[np.float64]:  # noqa: ANN401, FBT001
+    """Return cells as floats, nan for what is no number."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(cells, list):
-        return as_numbers(pa.array([str(cell) for cell in cells], pa.string()))
-    parts = []
-    for piece in cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]:
-        kind = piece.type
-        if not (_is_read(piece) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
-                or pa.types.is_boolean(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):  # fmt: skip
-            raise DataError(f"must name a column of numbers: {name!r} holds {kind}", parameter=role)
-        numbers = piece
-        if _is_read(piece):
-            numbers = as_text(piece, "?").cast(pa.string())
-            numbers = pc.replace_substring(numbers, ",", ".") if decimal_comma else numbers
-        parts.append(as_numbers(numbers))
-    return np.concatenate(parts) if parts else np.empty(0)
+        cells = pa.array([str(cell) for cell in cells], pa.string())
+    if cells.type in (pa.binary(), pa.large_binary()):  # texts of which some are not UTF-8
+        cells = as_text(cells, "?")
+    pieces = getattr(cells, "chunks", [cells])
+    return np.concatenate([np.empty(0), *(as_numbers(piece, decimal_comma=decimal_comma) for piece in pieces)])
 
 
 def _is_narrow(cells: Any) -> bool:  # noqa: ANN401
@@ -435,21 +370,11 @@ def _is_narrow(cells: Any) -> bool:  # noqa: ANN401
     return bool(pa.types.is_integer(kind) or pa.types.is_boolean(kind) or kind in (pa.float16(), pa.float32()))
 
 
-def _is_read(piece: Any) -> bool:  # noqa: ANN401
-    """Return whether cells are texts, or bytes that are to be texts."""
-    import pyarrow as pa
-
-    return is_text(piece) or bool(pa.types.is_binary(piece.type) or pa.types.is_large_binary(piece.type))
-
-
 def _empty(cells: Any) -> NDArray[np.bool_]:  # noqa: ANN401
     """Return which cells are missing."""
-    import pyarrow as pa
-
     if isinstance(cells, list):
         return np.array([cell is None or cell != cell or cell == "" for cell in cells], dtype=np.bool_)  # noqa: PLR0124
-    pieces: Iterator[Any] = iter(cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells])
-    return np.concatenate([np.empty(0, dtype=np.bool_), *map(is_absent, pieces)])
+    return np.concatenate([np.empty(0, dtype=np.bool_), *map(is_absent, getattr(cells, "chunks", [cells]))])
 
 
 def merge_pairs(

@@ -1,5 +1,6 @@
 """Weights in steps of 1/255, rounded down: profiles as engines read them; and exact rows, for their owners alone."""
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,30 +14,44 @@ from hetdp.profiles.ids import Ids, positions, whole_numbers
 from hetdp.profiles.profiles import Profiles
 from hetdp.profiles.reading import rename_items
 
-__all__ = [
-    "WEIGHT_STEPS",
-    "CodedProfiles",
-    "Holdings",
-    "code_profiles",
-    "holdings",
-    "observed_items",
-    "on_fitted_items",
-    "read_only",
-    "weight_codes",
-]
-
 #: Weights are counted in steps of 1/255 wherever they are counted: in sketches, in overlaps, in the noise of a pair.
 WEIGHT_STEPS = 255
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class CodedProfiles:
+class _Rows:
+    """Compressed sparse rows: items of user u are `items[indptr[u]:indptr[u + 1]]`, sorted."""
+
+    indptr: NDArray[np.int64]
+    items: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        # Read-only, whatever came in: kernels are compiled anew for arrays that may be written to.
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, field.name, read_only(value))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(private: {self.n_users} users)"
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are."""
+        return self.indptr.size - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many items each user has here. As private as the profiles."""
+        return np.diff(self.indptr)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class CodedProfiles(_Rows):
     """The items of each user that count, in compressed sparse rows.
 
     Attributes
     ----------
-    indptr, items
-        Items of user u are `items[indptr[u]:indptr[u + 1]]`, sorted.
     codes
         How much each counts, 1 to 255: the weight times 255, rounded down.
     n_items
@@ -47,28 +62,8 @@ class CodedProfiles:
     As private as the profiles. An item whose code is 0 is not here at all, so it cannot influence anything.
     """
 
-    indptr: NDArray[np.int64]
-    items: NDArray[np.int32]
     codes: NDArray[np.uint8]
     n_items: int
-
-    def __post_init__(self) -> None:
-        # Read-only, whatever came in: kernels are compiled anew for arrays that may be written to.
-        for name in ("indptr", "items", "codes"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-
-    def __repr__(self) -> str:
-        return f"CodedProfiles(private: {self.n_users} users, {self.n_items} items)"
-
-    @property
-    def n_users(self) -> int:
-        """How many users there are."""
-        return self.indptr.size - 1
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many items of each user count. As private as the profiles."""
-        return np.diff(self.indptr)
 
     def renamed(self, places: NDArray[np.int32], n_items: int) -> "CodedProfiles":
         """Return the profiles on another catalogue, where item i is at `places[i]`; items with a place below 0 go."""
@@ -140,11 +135,6 @@ def weight_codes(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
     -------
     The floor is exact, not merely accurate: an item never counts for more than its weight, and one below 1/255 not at
     all.
-
-    Examples
-    --------
-    >>> weight_codes(np.array([0.0, 0.003, 0.5, 1.0])).tolist()
-    [0, 0, 127, 255]
     """
     exact = weights.astype(np.float64, copy=False)
     codes = (exact * WEIGHT_STEPS).astype(np.uint8)
@@ -163,30 +153,14 @@ _SMALLEST_WEIGHTS = np.array([_smallest_weight(code) for code in range(WEIGHT_ST
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Holdings:
+class Holdings(_Rows):
     """Exact rows, in which an item of weight 0 is an item like any other.
-
-    Attributes
-    ----------
-    indptr, items
-        Items of user u are `items[indptr[u]:indptr[u + 1]]`, sorted.
 
     Privacy
     -------
     Weights protect people from others, not from themselves. Row u may be read for what u alone gets to see; a type of
     its own keeps these rows apart from `CodedProfiles`, which is all that others may learn from.
     """
-
-    indptr: NDArray[np.int64]
-    items: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        # Read-only, whatever came in: kernels are compiled anew for arrays that may be written to.
-        for name in ("indptr", "items"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-
-    def __repr__(self) -> str:
-        return f"Holdings(private: {self.n_users} users)"
 
     @classmethod
     def of_coded(cls, coded: CodedProfiles) -> "Holdings":
@@ -198,27 +172,9 @@ class Holdings:
         indptr, items, _ = rename_items(self.indptr, self.items, self.items, places)
         return Holdings(indptr, items)
 
-    @property
-    def n_users(self) -> int:
-        """How many users there are."""
-        return self.indptr.size - 1
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many items each user has."""
-        return np.diff(self.indptr)
-
 
 def holdings(profiles: Profiles, item_ids: Ids) -> Holdings:
-    """Return what each user has of the items of a catalogue, matched by id.
-
-    Examples
-    --------
-    >>> profiles = Profiles.from_pairs([1, 1, 2], ["a", "b", "c"], weights=[0.5, 0.0, 1.0])
-    >>> own = holdings(profiles, np.array(["b", "c"], dtype=object))
-    >>> own.indptr.tolist(), own.items.tolist()
-    ([0, 1, 2], [0, 1])
-    """
+    """Return what each user has of the items of a catalogue, matched by id."""
     if profiles.item_ids is item_ids:
         return Holdings(profiles.indptr, profiles.indices)
     return Holdings(profiles.indptr, profiles.indices).renamed(positions(item_ids, profiles.item_ids))

@@ -1,25 +1,12 @@
 """The secret privacy weight of every item: 0 means "never counts", 1 means ordinary differential privacy."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import counted
-
-__all__ = ["PrivacyWeights"]
-
-
-@runtime_checkable
-class _Labelled(Protocol):
-    """A labelled column such as `pandas.Series`."""
-
-    @property
-    def index(self) -> Sequence[Hashable]: ...
-
-    def to_numpy(self) -> NDArray[np.float64]: ...
 
 
 class PrivacyWeights:
@@ -60,8 +47,8 @@ class PrivacyWeights:
             vector = weights.values
         elif isinstance(weights, Mapping):
             vector = _from_mapping(weights, items, default)
-        elif items is not None and isinstance(weights, _Labelled):
-            vector = _from_mapping(dict(zip(weights.index, weights.to_numpy(), strict=True)), items, default)
+        elif items is not None and hasattr(weights, "to_dict"):  # a series of pandas
+            vector = _from_mapping(weights.to_dict(), items, default)
         elif items is not None:
             raise InvalidInput(
                 "must come with a dict or a labelled series of weights (got a vector)", parameter="items"
