@@ -215,7 +215,7 @@ def test_who_cannot_pay_is_dropped_for_good_or_stops_the_release():
     people = {1: 1.0, 2: 0.5, 3: 0.0}
     table = [(np.array([1, 2, 3]), np.array([1.0, 0.5, 0.0]))]
     strict, dropping = ledger_of(people), ledger_of(people, on_exhausted="drop")
-    with pytest.raises(BudgetExhausted, match=r"Private.* 1 person cannot afford.*drop the spent people") as caught:
+    with pytest.raises(BudgetExhausted, match=r"Private.* 1 person cannot spend.*exclude these people") as caught:
         strict.charge_people(table, amount=1.5)
     assert (caught.value.requested, caught.value.remaining, caught.value.items) == (1.5, 1.0, 1)
     assert (strict.total, strict.spent.tolist(), len(strict.history)) == (0.0, [0.0, 0.0, 0.0], 1)

@@ -72,7 +72,7 @@ def test_what_cannot_be_reached_is_said_with_what_can():
         hetdp.plan(stretched, within=0.01)
     can = float(str(refused.value).split("at least ")[1].split(":")[0])
     assert hetdp.plan(stretched, within=can).amount > 0
-    assert "dials that leave half of the weight" in str(refused.value)
+    assert "a mean privacy weight of 0.5" in str(refused.value)
 
 
 @pytest.mark.parametrize(

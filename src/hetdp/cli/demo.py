@@ -34,9 +34,9 @@ _NEIGHBORS = {
 )
 @output_options
 def demo(*, save: Path | None, voice: Voice) -> None:
-    """Measure private recommendations and neighbours for generated people, beside the same without privacy.
+    """Measure recommendations and neighbours for generated people, with privacy and without.
 
-    Nothing is read. With --save, a file of other generated people is written and nothing is measured.
+    hetdp demo reads no file. With --save, it writes a file of other generated people and measures nothing.
     """
     from hetdp.demo import run_demo, save_people
 
@@ -87,9 +87,9 @@ def _show(found: "Demonstration") -> None:
     )
     popular, private = found.small
     click.echo(
-        "Gossip spends epsilon on each of 499 others, sketches spend it once in all.\n"
-        f"Where it does not help: {SMALL} people at epsilon 1. hetdp (sketches) has {private.quality:.3f},\n"
-        f"popularity {popular.quality:.3f}. Protection is per item: 30 items can lose 30 epsilon in all.\n"
+        "Gossip spends epsilon for each of the 499 other people; sketches spend it once.\n"
+        f"Too few people: with {SMALL} people and epsilon 1, NDCG@10 is {private.quality:.3f} for hetdp (sketches)\n"
+        f"and {popular.quality:.3f} for popularity. A person with 30 items of weight 1 can lose 30 epsilon in all.\n"
         "\n"
         "Next, on your own file with columns user, item and optionally weight:\n"
         "  hetdp evaluate likes.csv --epsilon 2              is it worth it on your data?\n"

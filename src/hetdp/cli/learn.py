@@ -71,15 +71,15 @@ _FEW_ITEMS = 50
     type=float,
     default=DEFAULT_DELTA,
     show_default=True,
-    help="Probability of a larger loss, spent if there is no --catalogue, or with --release matrix.",
+    help="Probability of a larger loss. It is spent without --catalogue, and with --release matrix.",
 )
 @click.option(
     "--release",
     type=click.Choice(("sketch", "matrix")),
     default="sketch",
     show_default=True,
-    help="sketch: sum one noisy sketch per person, as in the local model. matrix: add noise to one matrix; needs a "
-    "trusted curator, and is more accurate.",
+    help="sketch: add up one noisy sketch per person (one noisy bit per item), as in the local model. matrix: add "
+    "noise to one matrix of all people; more accurate, but needs a trusted curator.",
 )
 @click.option(
     "--unit",
@@ -116,7 +116,7 @@ def learn(
     output: Path,
     **options: Any,  # noqa: ANN401
 ) -> None:
-    """Learn from DATA which items people have together, and write a public model.
+    """Learn from DATA which items the same people have, and write a model that may be published.
 
     \b
     hetdp learn likes.csv --epsilon 1 -o model.hetdp
@@ -126,11 +126,11 @@ def learn(
     DATA are files of (user, item) pairs with a privacy weight each. All pairs of a person must be in the same file.
     A pair with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0 nothing.
 
-    The model may be published: --epsilon holds against everybody together. hetdp recommend uses it on any machine,
-    and nothing is sent. Each run of hetdp learn draws new noise and is another release; losses add up.
+    --epsilon limits the loss against everybody together. hetdp recommend uses the model on any machine and sends
+    nothing. Each run of hetdp learn draws new noise and is a new release. The losses of all runs add up.
 
-    With --dask, the workers read the files, under the same names, and know the secret noise. Trust them like the
-    curator of DATA.
+    With --dask, the workers read the files by the same paths. They know the secret noise, so you must trust them as
+    much as the curator of DATA.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     began = time.monotonic()
     problems = [*source_problems(), *ledger_problems()]

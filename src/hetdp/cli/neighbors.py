@@ -75,10 +75,15 @@ cycles_option = click.option(
     show_default=True,
     help="Measure of similarity.",
 )
-@click.option("--sizes", type=click.Choice(SIZES), help="Sizes of profiles, for a cosine: noisy, or public.")
+@click.option(
+    "--sizes",
+    type=click.Choice(SIZES),
+    help="Sizes of profiles, for a cosine --score. noisy: release them with noise, for a tenth of --epsilon. public: "
+    "do not protect them.  [default: noisy]",
+)
 @tuning_option
 @cycles_option
-@click.option("--significant-only", is_flag=True, help="Leave out neighbours that may be there by chance.")
+@click.option("--significant-only", is_flag=True, help="List only neighbours whose score noise alone hardly explains.")
 @threads_option
 @click.option("--no-memory-check", is_flag=True, help="Go on even if memory may not suffice.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help=f"File to write: {', '.join(ENDINGS)}.")
@@ -104,9 +109,11 @@ def neighbors(
     HetRec 2011. An item with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0
     nothing.
 
-    The list of a user (user, neighbor, score, significance) is for that user only. --epsilon is the loss against one
-    user who sees their own list (exact), per comparison (gossip), or against everybody together (sketch). Each run
-    draws new noise and is another release; losses add up.
+    The list of a user (user, neighbor, score, significance) is for that user only. Each run draws new noise and is a
+    new release. The losses of all runs add up.
+
+    What --epsilon limits depends on --engine. exact: the loss against one user, who sees only their own list. gossip:
+    the loss per comparison of two users. sketch: the loss against everybody together.
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
     began = time.monotonic()
     refuse([*source_problems(), *ledger_problems(), *_problems(options)])

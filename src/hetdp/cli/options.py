@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 threads_option = click.option(
-    "--threads", type=click.IntRange(min=1), help="The result does not depend on it.  [default: all processors]"
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Number of threads; no effect on the result.  [default: all processors]",
 )
 
 
@@ -103,7 +105,10 @@ def _prior(_context: click.Context, option: click.Parameter, text: str | None) -
 
 def tuning_option(function: Command) -> Command:
     """Give a command `--tuned-for`: a weight, or shares of the three groups, handed over as a `WeightPrior`."""
-    text = "Privacy weight that sketches are most accurate for; or shares of three groups, such as 0.34,0.43,0.23."
+    text = (
+        "For sketches: the privacy weight at which they are most accurate; or a public guess of the shares of strict, "
+        "careful and relaxed people, such as 0.34,0.43,0.23."
+    )
     return click.option("--tuned-for", callback=_tuning, help=text)(function)
 
 

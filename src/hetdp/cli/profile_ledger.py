@@ -30,12 +30,15 @@ def ledger_options(function: Command) -> Command:
     """Give a command the options of a ledger of profiles; `ProfileLedger` takes them all."""
     for option in (
         click.option("--colluders", type=click.IntRange(min=1),
-                     help="For a new ledger: how many recipients of lists may collude.  [default: 1]"),
-        click.option("--delta-limit", type=click.FloatRange(min=0), help="For a new ledger: lifetime limit of delta."),
+                     help="For a new ledger: number of users who may combine their lists. The ledger counts the loss "
+                     "against all of them together.  [default: 1]"),
+        click.option("--delta-limit", type=click.FloatRange(min=0),
+                     help="For a new ledger: largest sum of delta over all releases.  [default: no limit]"),
         click.option("--limit", type=click.FloatRange(min=0),
-                     help=f"For a new ledger: lifetime limit of an item of weight 1.  [default: {_LIMITS}]"),
+                     help="For a new ledger: largest privacy loss of an item of weight 1 over all releases.  "
+                     f"[default: {_LIMITS}]"),
         click.option("--ledger", type=click.Path(path_type=Path),
-                     help="Ledger of these profiles to charge; created if it does not exist."),
+                     help="File that records the privacy losses of these users; created if it does not exist."),
     ):  # fmt: skip
         function = option(function)
     return function

@@ -61,7 +61,8 @@ _query_options = _together(
         "--query",
         type=click.Choice(QUERIES),
         metavar="NAME",
-        help=f"What to ask about all rows: {', '.join(QUERIES)}.",
+        help=f"What to ask about all rows: {', '.join(QUERIES)}. l0: number of rows that are not 0. squared_norm: sum "
+        "of squares.",
     ),
     click.option("--column", help="Column of private values."),
     click.option("--lower", type=float, help="Smallest possible value. Public: do not take it from the data."),
@@ -73,7 +74,7 @@ _query_options = _together(
         "middle]",
     ),
     click.option("--bins", type=click.IntRange(min=1), help="Number of bins of a histogram.  [default: 10]"),
-    click.option("--quantile", type=_SHARE, help="Which quantile: 0.9 is the value that 90 % of the rows are below."),
+    click.option("--quantile", type=_SHARE, help="Which quantile: with 0.9, 90 % of the rows are below the answer."),
     click.option(
         "--step",
         type=_POSITIVE,
@@ -86,9 +87,15 @@ _query_options = _together(
 )
 _weight_options = _together(
     click.option("--weight-column", "weights", help="Column of privacy weights from 0 to 1.  [default: all are 1]"),
-    click.option("--default-weight", type=_SHARE, help="Privacy weight of rows whose cell is empty.  [default: 0]"),
+    click.option(
+        "--default-weight",
+        type=_SHARE,
+        help="Privacy weight of rows whose weight cell is empty. With --aggregate, an empty cell is an error unless "
+        "this is given.  [default: 0 with --query]",
+    ),
     westin_option(
-        help="Public guess of the weights, for --within and --multiplier: shares of three groups (0.34,0.43,0.23)."
+        help="Public guess of the privacy weights, for --within and --multiplier: shares of strict, careful and "
+        "relaxed people, such as 0.34,0.43,0.23."
     ),
     click.option(
         "--by-weight",
@@ -108,13 +115,14 @@ _privacy_options = _together(
     click.option(
         "--within",
         type=_POSITIVE,
-        help="Instead of --epsilon: print the epsilon for an interval of estimate ± this. Nothing is spent.",
+        help="Instead of --epsilon: print the epsilon at which the confidence interval is the estimate ± this number. "
+        "Nothing is spent.",
     ),
     click.option(
         "--deviation",
         type=_FROM_ZERO,
-        help="Public guess of the standard deviation of the values, for --within.  [default: that of values spread "
-        "evenly]",
+        help="Public guess of the standard deviation of the values, for --within.  [default: that of a uniform "
+        "distribution over the range]",
     ),
     click.option(
         "--confidence", type=_OPEN_SHARE, default=0.95, show_default=True, help="Confidence level of intervals."
@@ -122,13 +130,14 @@ _privacy_options = _together(
     click.option(
         "--denominator",
         type=_FROM_ZERO,
-        help="Epsilon for the noisy sum of weights that the estimate divides by. Weights spend it in addition; values "
-        "do not. 0: no estimate.  [default: --epsilon]",
+        help="Epsilon for the noisy sum of privacy weights. The estimate is divided by this sum. Each weight loses it "
+        "in addition to --epsilon; values do not. 0: no estimate.  [default: --epsilon]",
     ),
     click.option(
         "--mechanism",
         type=click.Choice(MECHANISMS),
-        help="hetdp compare recommends one.  [default: exponential for a median, mode and the like, else stretching]",
+        help="How privacy weights and noise are applied; hetdp compare recommends a mechanism.  [default: exponential "
+        "for median, maximum, minimum, quantile and mode; else stretching]",
     ),
     click.option("--threshold", type=_SHARE, help="For --mechanism threshold: exclude rows with a smaller weight."),
     click.option(
@@ -136,23 +145,41 @@ _privacy_options = _together(
         default="1",
         show_default=True,
         callback=_number_or_best,
-        help="For --mechanism stretching: a public factor from 1, or 'best' (needs --westin).",
+        help="For --mechanism stretching: a public factor of at least 1. A larger factor adds more noise and moves "
+        "rows less towards --center. 'best' needs --westin.",
     ),
 )
 _ledger_options = _together(
-    click.option("--ledger", type=click.Path(path_type=Path), help="Ledger to charge; created if it does not exist."),
-    click.option("--limit", type=_FROM_ZERO, help=f"Lifetime limit of rows new to the ledger.  [default: {_LIMITS}]"),
-    click.option("--weights-limit", type=_FROM_ZERO, help="Lifetime limit of weights, for a new ledger."),
     click.option(
-        "--id-column", help="Column that identifies a row, with --query: rows may then be added, removed and reordered."
+        "--ledger",
+        type=click.Path(path_type=Path),
+        help="File that records the privacy losses of these rows; created if it does not exist.",
     ),
-    click.option("--new-people", is_flag=True, help="Accept that most rows are new to the ledger."),
+    click.option(
+        "--limit",
+        type=_FROM_ZERO,
+        help=f"For rows that are new to the ledger: largest privacy loss over all releases.  [default: {_LIMITS}]",
+    ),
+    click.option(
+        "--weights-limit",
+        type=_FROM_ZERO,
+        help="For a new ledger: largest privacy loss of the weights themselves over all releases.  [default: no limit]",
+    ),
+    click.option(
+        "--id-column",
+        help="With --query: column that identifies a row. The ledger then recognises rows even if rows were added, "
+        "removed or reordered.",
+    ),
+    click.option(
+        "--new-people", is_flag=True, help="Allow a release in which most rows are new to the ledger; else an error."
+    ),
     click.option(
         "--on-exhausted",
         type=click.Choice(["raise", "drop"]),
         default="raise",
         show_default=True,
-        help="If rows have too little budget: refuse the release, or drop these rows for good.",
+        help="If rows have too little remaining budget: refuse the release (raise), or exclude these rows from this "
+        "and all later releases (drop).",
     ),
 )
 
@@ -188,8 +215,9 @@ def release(table: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  #
     --query reads one CSV or parquet file with one row per person. --aggregate reads files of any size (.csv, .tsv,
     .parquet) or a database (postgresql://localhost/clinic --table visits); a person may have several rows (--unit).
 
-    A row with weight 1 loses at most --epsilon, one with weight 0.5 half of it, one with weight 0 nothing.
-    A mean, total, count, variance or histogram comes as an estimate with a confidence interval.
+    The value of a row with weight 1 loses at most --epsilon, with weight 0.5 half of it, with weight 0 nothing.
+    Privacy weights are secret too: each loses at most --epsilon, plus --denominator where that is used.
+    A mean, total, count, variance or histogram has an estimate with a confidence interval.
 
     Values outside the range count as its nearest end. Cells that are not numbers ("n/a", "1,000") count as the centre.
     hetdp does not report such cells: an error would reveal something about a person.

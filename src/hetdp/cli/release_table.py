@@ -62,14 +62,15 @@ _OPTIONS = (
     click.option(
         "--max-groups",
         type=click.IntRange(min=1),
-        help="How many groups a person counts fully in. With --unit and --by, counts and totals have estimates only if "
-        "it is given.  [default: 1]",
+        help="Number of groups in which a person counts fully; a person in more groups counts less in each. With "
+        "--unit and --by, counts and totals have no estimates without it.  [default: 1]",
     ),
     click.option("--where", help="Rows to count, as in SQL: \"age >= 18 and ward in ('er', 'icu')\"."),
     click.option(
         "--population",
         type=float,
-        help="Public number of people, summed over all groups. Scales up counts and totals of weighted people.",
+        help="Public number of people, summed over all groups; a person in two groups counts twice. Needed for "
+        "estimates of counts and totals if there is a --weight-column.",
     ),
     click.option("--people", type=float, help="For --within: public guess of the sum of privacy weights in a group."),
     click.option(

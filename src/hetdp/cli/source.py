@@ -26,19 +26,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def column_options(function: Command) -> Command:
     """Give a command the options that say what is in a file of pairs."""
     for option in (
-        click.option("--min-rating", type=float, help="Count pairs with at least this rating only."),
+        click.option("--min-rating", type=float, help="Use only pairs with at least this rating."),
         click.option("--rating-column", "rating", help="Column of ratings, for --min-rating.  [default: rating]"),
         click.option(
             "--default-weight",
             type=click.FloatRange(0, 1),
-            help="Privacy weight of pairs whose cell is empty.  [default: 0]",
+            help="Privacy weight of pairs whose weight cell is empty.  [default: 0]",
         ),
         click.option("--no-weights", is_flag=True, help="Ignore a column of weights: every weight is 1."),
         click.option(
-            "--weight-column", "weight", help="Column of privacy weights from 0 to 1.  [default: weight, if there]"
+            "--weight-column",
+            "weight",
+            help="Column of privacy weights from 0 to 1.  [default: the column weight; without one, all are 1]",
         ),
-        click.option("--item-column", "item", help="Column of items.  [default: item, or as in MovieLens, HetRec]"),
-        click.option("--user-column", "user", help="Column of users.  [default: user, or as in MovieLens, HetRec]"),
+        click.option("--item-column", "item", help="Column of items.  [default: item, movieId, product or similar]"),
+        click.option("--user-column", "user", help="Column of users.  [default: user, userId, customer or similar]"),
     ):
         function = option(function)
     return function
@@ -54,7 +56,7 @@ delta_option = click.option(
     type=float,
     default=DEFAULT_DELTA,
     show_default=True,
-    help="Probability of a larger loss, spent if there is no --catalogue.",
+    help="Probability of a larger loss. Only --engine sketch without --catalogue spends it.",
 )
 
 

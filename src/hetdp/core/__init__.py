@@ -1,1 +1,1 @@
-"""What every room stands on: errors, checks, randomness, files, SQLite, words for numbers."""
+"""Shared by all packages: errors, checks, randomness, files, SQLite, formatting of numbers."""

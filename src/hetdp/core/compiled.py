@@ -1,10 +1,11 @@
-"""How loops are compiled: kernels, which Python calls, and what only kernels call.
+"""Compile loops with numba: kernels, which Python calls, and inner functions, which only kernels call.
 
-The first use on a machine waits for the compiler, so it is spared what is not needed: ways into functions that nobody
-goes, files for functions that are part of a kernel anyway, and counting of references, a third of the work. For
-the last, compiled code allocates nothing and returns no arrays: it writes into those it is given, which the caller
-keeps alive. What would allocate does not compile. A division by zero does not raise, as in numpy: kernels divide by
-nothing that can be 0.
+The first use on a machine waits for the compiler. Three settings shorten the wait: no entry points that nobody calls,
+no cache files for inner functions, and no reference counting, which is a third of the work.
+
+Without reference counting, compiled code must not allocate memory or return arrays; such code does not compile. It
+writes into arrays that the caller passes and keeps alive. As in numpy, a division by zero does not raise an error, so
+kernels never divide by a number that can be 0.
 
 Importing this module loads the compiler.
 """

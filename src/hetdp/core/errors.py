@@ -11,7 +11,7 @@
     └── SimulatedResult               a seeded result was about to be published
 
     HetdpWarning (UserWarning)
-    └── StretchingWarning             stretching is sound here but destroys the answer
+    └── StretchingWarning             stretching is private here, but the answer is useless
 
 Exceptions carry fields; the message is put together from them when it is shown. No field ever holds a private value, a
 weight, a shrinkage factor or a true answer.
@@ -172,8 +172,8 @@ class BudgetExhausted(HetdpError):
     """A charge does not fit into the limits of a ledger; nothing was spent.
 
     The numbers are those of the item with the largest shortfall (or row, or person: what the ledger protects). They
-    tell its owner's remaining budget, so treat the message as the owner's, not as something to publish. The item itself
-    is not named.
+    reveal the remaining budget of its owner. Show the message to the owner only; do not publish it. It does not name
+    the item.
 
     Attributes
     ----------
@@ -202,16 +202,16 @@ class BudgetExhausted(HetdpError):
         self.unit = unit
         if account is not None:
             super().__init__(
-                f"The privacy budget of {account} is exhausted; nothing was spent ({unit}). Requested: "
+                f"The privacy budget of {account} is exhausted; nothing was spent. Requested {unit}: "
                 f"{requested:.6g}. Remaining: {remaining:.6g}. Short by: {self.short_by:.6g}. Use a smaller {unit}."
             )
             return
         who = counted(items, protected, several(protected))
         super().__init__(
             f"The privacy budget is exhausted; nothing was spent. Private, for the owner of the data: {who} cannot "
-            f"afford this release. Largest shortfall ({unit}): Requested: {requested:.6g}. Remaining: {remaining:.6g}. "
-            f"Short by: {self.short_by:.6g}. Use a smaller epsilon, or drop the spent {several(protected)} for good "
-            "(on_exhausted='drop')."
+            f"spend as much as this release needs. Largest shortfall ({unit}): Requested: {requested:.6g}. Remaining: "
+            f"{remaining:.6g}. Short by: {self.short_by:.6g}. Use a smaller epsilon. Or exclude these "
+            f"{several(protected)} from this and all later releases (on_exhausted: drop)."
         )
 
 

@@ -79,8 +79,8 @@ class Estimator(ABC):
     def _warn_uncounted(self) -> None:
         """Say that nobody adds up what a search for parameters releases; to be called by `score`."""
         warnings.warn(
-            "without a ledger nobody adds up what a search for parameters fits and scores: guarantee_ counts this "
-            "object alone. Give one: ledger=Ledger.of_profiles(limit=...). The score itself is exact: keep it.",
+            "without a ledger nobody adds up what a search for parameters releases: guarantee_ counts only the fits of "
+            "this object. Use ledger=Ledger.of_profiles(limit=...). The score has no noise: do not publish it.",
             HetdpWarning,
             stacklevel=3,
         )

@@ -1,8 +1,8 @@
 """The only source of random numbers: AES-256 in counter mode, keyed by the operating system.
 
 A `Stream` hands out 64-bit words of keystream. The secure stream is keyed by `os.urandom`, shared by all threads
-behind a lock, keyed afresh in a forked child and after every 2 GiB. A seeded stream is for simulation and tests: its
-key is a hash of the seed, everything drawn from it is stamped `simulated`, and nothing that publishes accepts it.
+behind a lock, keyed afresh in a forked child and after every 2 GiB. A seeded stream is for simulation and tests.
+Its key is a hash of the seed. Results drawn from it are marked `simulated`, and functions that publish refuse them.
 """
 
 import hashlib

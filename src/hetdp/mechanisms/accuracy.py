@@ -27,13 +27,13 @@ def expected_weight(stretched: Stretched) -> tuple[float, str]:
     >>> from hetdp.mechanisms.stretching import stretch
     >>> from hetdp.profiles import Box
     >>> expected_weight(stretch(queries.mean(Box.uniform(0, 1, size=2)), [0.2, 0.9]))
-    (0.5, 'dials that leave half of the weight, as nothing is known about them')
+    (0.5, 'a mean privacy weight of 0.5, because there is no prior')
     """
     if stretched.public_weight is not None:
         return min(1.0, stretched.multiplier * stretched.public_weight), "the public weight of everybody"
     if stretched.prior is not None:
-        return stretched.effective_weight(stretched.prior), "dials as the prior expects them"
-    return 0.5, "dials that leave half of the weight, as nothing is known about them"
+        return stretched.effective_weight(stretched.prior), "privacy weights as in the prior"
+    return 0.5, "a mean privacy weight of 0.5, because there is no prior"
 
 
 def interval_reach(

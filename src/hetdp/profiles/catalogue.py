@@ -65,7 +65,7 @@ def _the_column(file: DataFile, role: str, given: str | None) -> str:
         found = []
     if len(found) == 1:
         return str(found[0])
-    problem = "must name a column" if given else f"is required: no column is named like {role}s"
+    problem = "must name a column" if given else f"is required: no column has a usual name for {role}s"
     got = ... if given is None else given
     raise DataError.several([Problem(problem, role, got=got, hint=shown_columns(file.name, file.columns))])
 

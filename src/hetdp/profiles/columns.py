@@ -99,8 +99,8 @@ class Table:
 def weight_remark(column: str, default: float | None) -> str:
     """Return what is to be known about any column of weights: the same whatever it holds."""
     return (
-        f"In column {column!r}, empty cells count as weight {default or 0:g}, and cells that are no number in [0, 1] "
-        "as weight 0."
+        f"In column {column!r}, an empty cell means weight {default or 0:g}. A cell that is not a number from 0 to 1 "
+        "means weight 0."
     )
 
 

@@ -196,9 +196,9 @@ def _explaining(path: Path, compression: str | None) -> Iterator[None]:
     except (OSError, EOFError, ValueError, KeyError, NotImplementedError, csv.Error) as error:
         # Arrow reports what it cannot decompress as OSError, what it cannot understand as ValueError.
         if compression is not None and isinstance(error, OSError | EOFError):
-            raise DataError(f"{path.name} is no {compression} file, or damaged or cut short.") from None
-        kind = "parquet" if path.suffix.lower() == ".parquet" else "text (UTF-8, all rows as long as the first)"
-        raise DataError(f"{path.name} cannot be read as {kind}; it may be damaged or cut short.") from None
+            raise DataError(f"{path.name} is not a {compression} file, or it is damaged or incomplete.") from None
+        kind = "parquet" if path.suffix.lower() == ".parquet" else "text (UTF-8, every row with the same columns)"
+        raise DataError(f"{path.name} cannot be read as {kind}; it may be damaged or incomplete.") from None
 
 
 def shown_columns(file: str, names: Collection[str]) -> str:

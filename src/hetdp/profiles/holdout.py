@@ -24,8 +24,8 @@ def split(
         The full profiles.
     protocol
         "paper": each item of a profile that at least one other user also has goes to the test set with probability
-        `share`; the rest is training. "each": that share of every profile, at least one item and never all; nothing of
-        whoever has only one.
+        `share`; the rest is training. "each": that share of every profile, at least one item
+        but never all items. A profile with one item stays in the training set.
     share
         That probability or share, between 0 and 1.
     random_state

@@ -2,9 +2,9 @@
 
 The rule for people holds in ledgers, tables and profiles: an id is its text without white space around it, in Unicode's
 NFC form; a text that is a plain decimal is that number. So 1, 1.0, "1", " 1" and "1.0" are one person. "01", "+1",
-"1e3" and "1,000" stay texts, as staff numbers and postcodes need. Where in doubt, two ids become one: two people who
-share an account are charged for both, but one person with two accounts would lose twice. `person_id` applies the rule
-to one id, `person_column` to a column.
+"1e3" and "1,000" stay texts, as staff numbers and postcodes need. If in doubt, hetdp treats two ids as one person. Two
+people with one id share one privacy budget, which is safe. One person with two ids could lose twice the limit.
+`person_id` applies the rule to one id, `person_column` to a column.
 
 Ids of items are compared as they are written, after NFC.
 """
@@ -321,7 +321,8 @@ def _declared(name: str, values: object, rule: Callable[..., Any]) -> Any:  # no
     column = rule(column, numbers=mixed)
     column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if column.null_count:
-        raise InvalidInput("must not be missing, empty or no text", parameter=name, got=column.null_count)
+        problem = f"must all be non-empty texts or whole numbers (got {column.null_count} that are not)"
+        raise InvalidInput(problem, parameter=name)
     repeated = len(column) - len(column.unique())
     if repeated:
         raise RepeatedIds(f"must all be different (got {repeated} repeated)", parameter=name)

@@ -1,8 +1,8 @@
 """What `fit` takes besides profiles: matrices of users x items, sparse or dense, and tables of pairs.
 
-A table with the columns user and item has one row per pair. Any other table is a matrix unless it plainly is not: a
-matrix holds numbers, and 0 says that somebody does not have an item. Neither pandas nor scipy is imported before one of
-their objects arrives.
+A table with the columns user and item has one row per pair. Any other table is read as a matrix of
+numbers, in which 0 means that the person does not have the item. A table that is clearly not a matrix is refused.
+pandas and scipy are imported only if one of their objects is given.
 """
 
 import warnings
@@ -68,9 +68,9 @@ def _row_ids(given: object) -> Ids | None:
         except RepeatedIds:
             pass
     raise InvalidInput(
-        "must have one row for each person, by its labels: somebody with several rows would be charged for one of them",
+        "must have one row for each person, with a different row label (index) for each row",
         parameter="X",
-        hint="Put the rows of a person together, or, if each row is another person, X.reset_index(drop=True).",
+        hint="Combine the rows of each person. If each row is a different person, use X.reset_index(drop=True).",
     )
 
 
@@ -162,7 +162,7 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
             try:
                 dense = dense.astype(np.float64)
             except ValueError:
-                hint = "Pairs come as Profiles or in a table: Profiles.from_frame."
+                hint = "For (user, item) pairs, use Profiles.from_pairs or Profiles.from_frame."
                 raise InvalidInput("must hold numbers", parameter="X", hint=hint) from None
             except TypeError:  # a type, as scikit-learn's contract has it
                 message = "X must hold numbers: every argument must be a string or a number."

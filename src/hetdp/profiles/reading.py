@@ -1,8 +1,7 @@
 """Pairs of users and items with their privacy weights, from files and data frames: columns by name, rows in batches.
 
 A pair that comes in several rows counts once, with the smallest weight of all of them, whatever their ratings. So one
-row of weight 0 takes the pair out of everything that others can see, whatever its other rows say: weight 0 leaves no
-trace of the *pair*, which is what its owner protects.
+row of weight 0 is enough: the pair then has no influence on anything that other people see.
 """
 
 import os
@@ -111,7 +110,7 @@ class PairOptions:
                 what = f"is ambiguous: {source} has the columns {', '.join(found)}"
                 problems.append(Problem(what, role, hint="Name one of them."))
             elif not found and required:
-                what = f"is required: no column of {source} is named like {role}s"
+                what = f"is required: no column of {source} has a usual name for {role}s"
                 problems.append(Problem(what, role, hint=shown_columns(source, present)))
             return found[0] if len(found) == 1 else None
 
@@ -292,10 +291,10 @@ class PairCollector:
             ("rating", columns.rating, "numbers"),
         ):
             if name is not None and self._others[role] and not self._numbers[role]:
-                hint = "weight=False ignores it." if role == "weight" else ""
+                hint = "Or read the data without weights." if role == "weight" else ""
                 raise DataError(f"must hold {what}: column {name!r} of {source} has none", parameter=role, hint=hint)
         if columns.rating is not None and not self._counts:
-            raise DataError(f"is above all ratings of {source}", parameter="min_rating")
+            raise DataError(f"excludes every pair of {source}", parameter="min_rating", hint="Use a smaller rating.")
 
     def _counting_items(self) -> NDArray[np.bool_]:
         """Return which items weigh more than 0 for somebody."""

@@ -58,8 +58,8 @@ class PrivacyWeights:
         outside = ~((vector >= 0.0) & (vector <= 1.0))
         if outside.any():
             raise InvalidInput(
-                f"weights must lie in [0, 1]. Got others instead (private: {int(outside.sum())} of {vector.size}, the "
-                f"first at position {int(np.argmax(outside))})."
+                f"weights must lie in [0, 1] (private: {int(outside.sum())} of {vector.size} do not, the first at "
+                f"position {int(np.argmax(outside))})"
             )
         if vector.flags.writeable:
             vector += 0.0  # a copy of our own, in which -0.0 becomes 0.0

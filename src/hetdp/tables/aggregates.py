@@ -237,7 +237,7 @@ def parse_aggregate(text: str) -> tuple[str, Aggregate]:
     if name not in AGGREGATES:
         raise InvalidInput(
             f"Unknown aggregate {name!r}: choose one of {', '.join(AGGREGATES)}",
-            hint="A median or a histogram is a query about all rows.",
+            hint="Ask for a median or a histogram of all rows as a query.",
         )
     if name == "count":
         if rest:
