@@ -142,7 +142,7 @@ class Box:
 
         Privacy
         -------
-        The centre must be public.
+        The new `center` must be public.
         """
         return Box(self.lower, self.upper, center)
 

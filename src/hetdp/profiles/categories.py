@@ -57,7 +57,7 @@ class Categories:
         return len(self.labels)
 
     def domain(self, *, size: int) -> Box:
-        """Return the domain of codes: from -1, which is none and the centre, to the last category."""
+        """Return the domain of `size` codes: from -1, which is none and the centre, to the last category."""
         return Box.uniform(_NONE, len(self) - 1, size=size, center=_NONE)
 
     def codes(self, cells: Iterable[object]) -> NDArray[np.float64]:
@@ -71,7 +71,7 @@ class Categories:
         return np.array([places.get(_text(cell), _NONE) for cell in cells], dtype=np.float64)
 
     def places(self, clamped: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the place of the category of each value of the domain, -1 for none."""
+        """Return the place of the category of each clamped value of the domain, -1 for none."""
         return np.floor(clamped).astype(np.intp)
 
 

@@ -68,7 +68,7 @@ class Policy:
         return tuple(sizes)
 
     def groups(self, profiles: Profiles, random_state: RandomState = 0) -> NDArray[np.int64]:
-        """Return the group of each user, as `draw` with this seed assigns it."""
+        """Return the group of each user in `profiles`, as `draw` with this `random_state` assigns it."""
         return self._groups(profiles.n_users, simulation_stream(random_state, _PURPOSE))
 
     def _groups(self, n_users: int, stream: Stream) -> NDArray[np.int64]:

@@ -92,7 +92,7 @@ class WeightPrior:
         return f"WeightPrior({self.weights.size} weights, mean {self.mean():.4g})"
 
     def expect(self, outcomes: NDArray[np.float64]) -> float:
-        """Return the expectation of one outcome per weight."""
+        """Return the expectation of `outcomes`, one per weight."""
         return float(self.probabilities @ outcomes)
 
     def mean(self) -> float:

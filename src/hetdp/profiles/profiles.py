@@ -100,7 +100,10 @@ class Profiles:
         item_ids: Ids,
         guessed: bool = False,  # noqa: FBT001, FBT002
     ) -> Self:
-        """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time."""
+        """Return profiles of parts that are known to be sound and read-only; checking 10 million again takes time.
+
+        The parts are those of the class: indptr, indices, weights, user_ids, item_ids, guessed.
+        """
         self = object.__new__(cls)
         self._set(indptr, indices, weights, user_ids, item_ids, guessed)
         return self
