@@ -98,7 +98,7 @@ def test_ids_that_somebody_lists_are_checked():
         as_ids("item_ids", "catalogue.csv")
     with refused("user_ids", "all be different"):
         as_ids("user_ids", ["1", "1.0"], people=True)
-    with refused("item_ids", "must not be missing"):
+    with refused("item_ids", "must all be non-empty"):
         as_ids("item_ids", ["a", ""])
     with refused("user_ids", "texts or whole numbers"):
         as_ids("user_ids", [True])

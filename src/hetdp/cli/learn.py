@@ -161,7 +161,7 @@ def learn(
             voice.progress("Learning") as model.progress,
             voice.remarks(),
         ):
-            model.fit(crowd, user_weights=_person_weights(options["user_weights"]))
+            model.fit(crowd, user_weights=_person_weights(options["user_weights"], voice))
         charged = book.charged(ledger, promised)
     model.save(output)
     _finish(model, charged, output, voice, began=began)
@@ -199,7 +199,7 @@ def _crowd(files: Sequence[Path], source: Source, address: str | None) -> "Parts
     if len(files) == 1 and address is None:
         return Parts([source.read().profiles])
     for path in files:
-        source.voice.note(f"{path.name}: {replace(source, path=path).weights_in()}.")
+        source.voice.note(replace(source, path=path).described())
     # Each file is read up to three times, and perhaps elsewhere.
     catalogue = None if source.catalogue is None else source.catalogue.absolute()
     read = _Reading(replace(source, catalogue=catalogue, voice=replace(source.voice, quiet=True)))
@@ -210,15 +210,16 @@ def _crowd(files: Sequence[Path], source: Source, address: str | None) -> "Parts
     return ClusterParts(files, address, read)
 
 
-def _person_weights(path: Path | None) -> Any:  # noqa: ANN401  (a mapping from ids of either kind)
+def _person_weights(path: Path | None, voice: Voice) -> Any:  # noqa: ANN401  (a mapping from ids of either kind)
     """Return the privacy weight of each person, if there are any."""
     from hetdp.accounting.ledger.identity import canonical_ids
-    from hetdp.profiles.columns import read_table
+    from hetdp.profiles.columns import read_table, weight_remark
 
     if path is None:
         return None
     table = read_table(path, {"user": "user_weights", "weight": "user_weights"})
-    people, weights = table.labels("user"), table.weights("weight", default=1.0).values
+    voice.note(weight_remark("weight", None))
+    people, weights = table.labels("user"), table.weights("weight", default=None).values
     repeated = canonical_ids(people, "user").repeated
     if repeated:
         raise DataError(

@@ -135,9 +135,10 @@ class Source:
                 self.voice.note(" ".join(pairs.remarks))
         return Data(profiles, weights)
 
-    def weights_in(self) -> str:
-        """Look where weights come from, in words, without reading them."""
-        return self._weights(self._open().weights)
+    def described(self) -> str:
+        """Return where weights come from and how cells are read, without reading them."""
+        pairs = self._open()
+        return " ".join([f"{pairs.name}: {self._weights(pairs.weights)}.", *pairs.remarks])
 
     def _open(self, *, without_weights: bool = False) -> "PairFile":
         from hetdp.profiles.reading import PairOptions, open_pairs

@@ -20,6 +20,8 @@ weight, a shrinkage factor or a true answer.
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import PurePath
 from typing import Self
 
 from hetdp.core.text import counted, several
@@ -86,13 +88,18 @@ class Problem:
         return f"{words} {self.hint}" if self.hint else words
 
 
-def _shown(value: object) -> str:
-    """Return a value in a few characters: a type by its name, a number of numpy as Python writes it."""
-    if isinstance(value, type):
-        return value.__name__
+def _public(value: object) -> object:
+    """Return a value that may be shown; of anything that may hold data, such as an array or a frame, only its type."""
     if getattr(value, "shape", None) == () and callable(plain := getattr(value, "item", None)):
-        value = plain()
-    return _BRIEFLY.repr(value)
+        value = plain()  # a number of numpy, as Python writes it
+    plain_kinds = (bool, int, float, str, Fraction, PurePath, type, type(None), type(...))
+    parts = value if isinstance(value, tuple) else (value,)
+    return value if all(isinstance(part, plain_kinds) for part in parts) else type(value)
+
+
+def _shown(value: object) -> str:
+    """Return a value in a few characters, a type by its name."""
+    return value.__name__ if isinstance(value, type) else _BRIEFLY.repr(value)
 
 
 class InvalidInput(HetdpError, ValueError):
@@ -119,7 +126,7 @@ class InvalidInput(HetdpError, ValueError):
 
     def __init__(self, problem: str = "", *, parameter: str = "", got: object = ..., hint: str = "") -> None:
         super().__init__(problem)
-        self.problems: tuple[Problem, ...] = (Problem(problem, parameter, got, hint),)
+        self.problems: tuple[Problem, ...] = (Problem(problem, parameter, _public(got), hint),)
 
     @classmethod
     def several(cls, problems: Sequence[Problem]) -> Self:

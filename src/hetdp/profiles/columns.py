@@ -3,6 +3,7 @@
 Columns stay as arrow keeps them, and become numbers a block at a time: no Python object per cell.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ _PLAIN = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,2})?$"
 _LONGEST_PLAIN = 64
 #: A cell whose bytes are no text: neither empty nor a number.
 _ODD = "\N{REPLACEMENT CHARACTER}"
+#: Types of what pandas has for a missing cell.
+_NOTHING = ("NAType", "NaTType")
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +46,7 @@ class Table:
         A column without a single number is refused: that is a mistake about the file, not about a person. Rows that do
         not count have no part in that.
         """
-        numbers = self._mapped(name, lambda piece: as_numbers(piece, decimal_comma=self.decimal_comma))
+        numbers = self._as_floats(name)
         counting = np.ones(self.rows, dtype=np.bool_) if counting is None else counting
         if np.isnan(numbers[counting]).all() and not self._absent(name)[counting].all():
             raise DataError(f"column {name!r} of {self.path.name} must be numeric (got no number at all)")
@@ -58,7 +61,7 @@ class Table:
         """
         if name is None:
             return PrivacyWeights(np.full(self.rows, 1.0 if default is None else default))
-        numbers = self.numbers(name)
+        numbers = self._as_floats(name)
         with np.errstate(invalid="ignore"):
             numbers = np.where((numbers >= 0.0) & (numbers <= 1.0), numbers, 0.0)
         numbers[self._absent(name)] = default or 0.0
@@ -82,10 +85,13 @@ class Table:
         """Return a column of ids of people in their one form, as arrow has it; refuse a column that lacks some."""
         import pyarrow as pa
 
-        column = person_column(pa.chunked_array([_identifiers(piece) for piece in self.columns[name]]), name)
+        column = person_column(pa.chunked_array(self.columns[name]), name)
         if column.null_count:
             raise DataError(f"column {name!r} of {self.path.name} must identify each row (got an empty cell)")
         return column
+
+    def _as_floats(self, name: str) -> NDArray[np.float64]:
+        return self._mapped(name, lambda piece: as_numbers(piece, decimal_comma=self.decimal_comma))
 
     def _mapped(self, name: str, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
         """Return a function of a column, piece by piece."""
@@ -135,7 +141,9 @@ def is_absent(piece: Any) -> NDArray[np.bool_]:  # noqa: ANN401
     from pyarrow import compute
 
     absent = compute.is_null(piece)
-    if pa.types.is_string(piece.type):
+    if str(piece.type) == "string_view":  # for which arrow knows no length
+        piece = piece.cast(pa.large_string())
+    if is_text(piece) or pa.types.is_binary(piece.type) or pa.types.is_large_binary(piece.type):
         absent = compute.or_(absent, compute.fill_null(compute.equal(compute.binary_length(piece), 0), False))  # noqa: FBT003
     found: NDArray[np.bool_] = absent.to_numpy(zero_copy_only=False)
     return found
@@ -157,7 +165,7 @@ def as_numbers(piece: Any, *, decimal_comma: bool = False) -> NDArray[np.float64
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
         return _floats(piece)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return np.array([_number(cell) for cell in piece.to_pylist()])
+        return np.array([as_number(cell) for cell in piece.to_pylist()])
     return np.full(len(piece), np.nan)  # dates, lists and the like
 
 
@@ -184,18 +192,26 @@ def _numbers_of_texts(texts: Any) -> NDArray[np.float64]:  # noqa: ANN401
     numbers = _floats(compute.if_else(plain, texts, pa.scalar(None, pa.string()))).copy()
     # Each text of the others once: an "n/a" in every other row costs one look.
     others = compute.if_else(plain, pa.scalar(None, pa.string()), texts).dictionary_encode()
-    known = np.array([_number(text) for text in others.dictionary.to_pylist()] + [np.nan])
+    known = np.array([as_number(text) for text in others.dictionary.to_pylist()] + [np.nan])
     where = others.indices.fill_null(known.size - 1).to_numpy(zero_copy_only=False)
     return np.where(np.isnan(numbers), known[where], numbers)
 
 
-def _number(cell: object) -> float:
+def as_number(cell: object) -> float:
+    """Return a cell of any kind as a float; nan for what is no number."""
     if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
         return float(cell.strip().lower() == "true")  # as parquet reads its booleans
     try:
         return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # noqa: BLE001  (a cell may be any object; what is wrong with it is private)
         return float("nan")
+
+
+def is_missing(cell: object) -> bool:
+    """Return whether a cell of any kind is empty: None, nan, an empty text, or what a library has for nothing."""
+    if isinstance(cell, str):
+        return not cell
+    return cell is None or type(cell).__name__ in _NOTHING or (isinstance(cell, float) and math.isnan(cell))
 
 
 def _codes(piece: Any, categories: Categories) -> NDArray[np.float64]:  # noqa: ANN401
@@ -210,12 +226,3 @@ def _codes(piece: Any, categories: Categories) -> NDArray[np.float64]:  # noqa: 
     known: NDArray[np.float64] = np.append(categories.codes(kinds.dictionary.to_pylist()), categories.codes([None]))
     where: NDArray[np.intp] = kinds.indices.fill_null(known.size - 1).to_numpy(zero_copy_only=False)
     return known[where]
-
-
-def _identifiers(piece: Any) -> Any:  # noqa: ANN401
-    import pyarrow as pa
-
-    kind = piece.type
-    if any(is_one(kind) for is_one in (pa.types.is_string, pa.types.is_integer, pa.types.is_floating)):
-        return piece
-    return pa.array([str(cell) for cell in piece.to_pylist()], pa.string())

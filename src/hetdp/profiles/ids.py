@@ -29,6 +29,8 @@ _DECIMAL = r"^-?(0|[1-9][0-9]*)\.[0-9]+$"
 _WHOLE = r"^(0|-?[1-9][0-9]{0,18})$"
 _LARGEST = 2**63
 _MOST_CODES = 2**31 - 1
+#: Digits of a number that may be an id.
+_LONGEST = 1000
 _ASCII = 2**7
 #: White space around an id, except for four control characters that arrow does not strip.
 _BLANKS = "".join(letter for letter in map(chr, range(0x3001)) if letter.isspace() and letter not in "\x1c\x1d\x1e\x1f")
@@ -63,9 +65,10 @@ def _written(identifier: object) -> str | None:
             return None
         identifier = int(identifier) if identifier.is_integer() else Decimal(repr(identifier))
     if isinstance(identifier, Decimal):
-        return format(identifier, "f") if identifier.is_finite() else None
+        short = identifier.is_finite() and abs(identifier.adjusted()) < _LONGEST
+        return format(identifier, "f") if short else None
     if isinstance(identifier, int) and not isinstance(identifier, bool):
-        return str(identifier)
+        return str(identifier) if abs(identifier) < 10**_LONGEST else None
     try:
         if isinstance(identifier, bytes):
             return identifier.decode()
@@ -173,7 +176,10 @@ def _as_column(values: object, name: str) -> tuple[Any, bool]:  # noqa: PLR0911 
     try:
         column = _as_arrow(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # ids of several kinds, one by one
-        return pa.array([_written(one) for one in values], pa.large_string()), True  # type: ignore[attr-defined]
+        cells = list(values)  # type: ignore[call-overload]
+        # What most cells are decides: one odd cell, perhaps of weight 0, must not change everybody's ids.
+        texts = sum(isinstance(one, str | bytes) for one in cells)
+        return pa.array([_written(one) for one in cells], pa.large_string()), 2 * texts < len(cells)
     kind = column.type
     if is_text(column) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return as_text(column).cast(pa.large_string()), False
@@ -274,7 +280,7 @@ class IdEncoder:
         return final
 
     def finish(
-        self, declared: object = None, counting: Callable[[], NDArray[np.bool_]] | None = None
+        self, declared: object = None, counting: NDArray[np.bool_] | None = None
     ) -> tuple[Ids, NDArray[np.int32]]:
         """Return the final ids and, for each code handed out, its position among them.
 
@@ -296,7 +302,7 @@ class IdEncoder:
             known, among = known.cast(pa.large_string()), wanted.cast(pa.large_string())
         found = pc.index_in(known, value_set=among)
         if found.null_count:
-            counts = np.ones(len(known), dtype=np.bool_) if counting is None else counting()
+            counts = np.ones(len(known), dtype=np.bool_) if counting is None else counting
             strangers = int((counts & found.is_null().to_numpy(zero_copy_only=False)).sum())
             if strangers:
                 raise InvalidInput(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import DataError, InvalidInput, Problem
-from hetdp.profiles.columns import as_numbers, is_absent, weight_remark
+from hetdp.profiles.columns import as_number, as_numbers, is_absent, is_missing, weight_remark
 from hetdp.profiles.formats import DataFile, check_columns, find_file, open_file, shown_columns
 from hetdp.profiles.ids import IdEncoder, Ids, as_text
 from hetdp.profiles.weights import PrivacyWeights
@@ -174,7 +174,7 @@ class PairFile:
         collector = PairCollector(read_as_text=not self.file.typed)
         for batch in self.file.batches(self.columns.names):
             collector.add_columns(batch, self.columns, self.options, decimal_comma=self.file.delimiter == ";")
-        collector.check(self.name, self.columns)
+        collector.check(self.name)
         try:
             return collector.finish(user_ids, item_ids)
         except MemoryError:
@@ -206,7 +206,7 @@ def collect_frame(frame: object, options: PairOptions) -> "PairCollector":
     table = table.collect() if isinstance(table, nw.LazyFrame) else table
     collector = PairCollector()
     collector.add_columns([_cells(table.get_column(name)) for name in columns.names], columns, options)
-    collector.check("frame", columns)
+    collector.check("frame")
     return collector
 
 
@@ -226,10 +226,6 @@ class PairCollector:
         self._batches: list[tuple[NDArray[np.int32], NDArray[np.int32], Weights | None, NDArray[np.bool_] | None]] = []
         #: Whether some row was left out, so that an item may have nobody.
         self._gaps = False
-        #: Whether some cell was a weight or a rating, whether some was anything else, and whether a liked row counts.
-        self._numbers = {"weight": False, "rating": False}
-        self._others = {"weight": False, "rating": False}
-        self._counts = False
 
     def add(self, users: object, items: object, weights: object = None, liked: NDArray[np.bool_] | None = None) -> None:
         """Add a batch of pairs; no weights mean 1. A row without a user or an item is left out; its user stays listed.
@@ -256,15 +252,15 @@ class PairCollector:
     ) -> None:
         """Add columns as `PairColumns.names` lists them. Whatever a single cell holds, it is no reason to refuse."""
         users, items, *rest = cells
+        for role, column in zip(("weight", "rating")[columns.weight is None :], rest, strict=False):
+            _require_numbers(role, column)
         weights = liked = None
         if columns.weight is not None:
             weights = self._as_weights(rest[0], options.default_weight or 0.0, decimal_comma)
         if columns.rating is not None:
             ratings = _as_floats(rest[-1], decimal_comma)
-            self._note("rating", ~np.isnan(ratings), np.isnan(ratings))
             with np.errstate(invalid="ignore"):
                 liked = ratings >= float(options.min_rating or 0.0)
-            self._counts |= bool((liked if weights is None else liked & (weights > 0)).any())
         self.add(users, items, weights, liked)
 
     def _as_weights(self, cells: Any, default: float, decimal_comma: bool) -> Weights:  # noqa: ANN401, FBT001
@@ -273,44 +269,35 @@ class PairCollector:
         empty = _empty(cells)
         with np.errstate(invalid="ignore"):
             valid = (numbers >= 0.0) & (numbers <= 1.0)
-        self._note("weight", valid, ~valid & ~empty)
         if not valid.all():
             numbers = np.where(valid, numbers, np.where(empty, default, 0.0))
         return numbers.astype(np.float32) if _is_narrow(cells) and not empty.any() else numbers
 
-    def _note(self, role: str, numbers: NDArray[np.bool_], others: NDArray[np.bool_]) -> None:
-        self._numbers[role] |= bool(numbers.any())
-        self._others[role] |= bool(others.any())
-
-    def check(self, source: str, columns: PairColumns) -> None:
-        """Refuse a table that is not what it was taken for: no single row decides about that."""
+    def check(self, source: str) -> None:
+        """Refuse a table without people. What single cells hold is no reason to refuse: they are private."""
         if not self.users.size:
             raise DataError(f"{source} has no row with a user.")
-        for role, name, what in (
-            ("weight", columns.weight, "numbers in [0, 1]"),
-            ("rating", columns.rating, "numbers"),
-        ):
-            if name is not None and self._others[role] and not self._numbers[role]:
-                hint = "Or read the data without weights." if role == "weight" else ""
-                raise DataError(f"must hold {what}: column {name!r} of {source} has none", parameter=role, hint=hint)
-        if columns.rating is not None and not self._counts:
-            raise DataError(f"excludes every pair of {source}", parameter="min_rating", hint="Use a smaller rating.")
-
-    def _counting_items(self) -> NDArray[np.bool_]:
-        """Return which items weigh more than 0 for somebody."""
-        counting = np.zeros(self.items.size, dtype=np.bool_)
-        for _, items, weights, _ in self._batches:
-            counting[items if weights is None else items[weights > 0]] = True
-        return counting
 
     def finish(self, user_ids: object = None, item_ids: object = None) -> Rows:
-        """Return what `Profiles.from_rows` takes; the collector is empty afterwards."""
+        """Return what `Profiles.from_rows` takes; the collector is empty afterwards.
+
+        Items are compared with declared ones after pairs are merged: an item that weighs 0 for everybody is no reason
+        to refuse, whatever single rows say.
+        """
         known_users, user_rank = self.users.finish(user_ids)
-        known_items, item_rank = self.items.finish(item_ids, counting=self._counting_items)
+        known_items, item_rank = self.items.finish()
         keys, weights, liked = self._joined(user_rank, item_rank, known_items.size)
         indptr, indices, weights = merge_pairs(keys, weights, (known_users.size, known_items.size), liked)
-        if item_ids is None and (self._gaps or liked is not None):
-            used = np.bincount(indices, minlength=known_items.size) > 0
+        used = np.zeros(known_items.size, dtype=np.bool_)
+        if item_ids is not None:
+            used[indices[weights > 0]] = True
+            declared, place = self.items.finish(item_ids, counting=used[item_rank])
+            places = np.empty(known_items.size, dtype=np.int32)
+            places[item_rank] = place
+            indptr, indices, weights = rename_items(indptr, indices, weights, places)
+            known_items = declared
+        elif self._gaps or liked is not None:
+            used[indices] = True
             if not used.all():
                 places = np.where(used, np.cumsum(used, dtype=np.int32) - 1, -1).astype(np.int32)
                 indptr, indices, weights = rename_items(indptr, indices, weights, places)
@@ -323,12 +310,6 @@ class PairCollector:
         self, user_rank: NDArray[np.int32], item_rank: NDArray[np.int32], n_items: int
     ) -> tuple[NDArray[np.int64], Weights | None, NDArray[np.bool_] | None]:
         """Return all pairs as `user * n_items + item`, with weights and flags unless all are alike."""
-        if item_rank.size and item_rank.min() < 0:  # not declared, and without weight
-            kept = [(item_rank[items] >= 0) for _, items, _, _ in self._batches]
-            self._batches = [
-                tuple(None if part is None else part[rows] for part in batch)  # type: ignore[misc]
-                for batch, rows in zip(self._batches, kept, strict=True)
-            ]
         keys = np.empty(sum(users.size for users, *_ in self._batches), dtype=np.int64)
         kinds = [np.dtype(np.float32) if vector is None else vector.dtype for _, _, vector, _ in self._batches]
         plain = all(vector is None for _, _, vector, _ in self._batches)
@@ -350,12 +331,21 @@ class PairCollector:
         return keys, weights, liked
 
 
+def _require_numbers(role: str, cells: Any) -> None:  # noqa: ANN401
+    """Refuse a column by its type, which is public: dates and lists are no weights and no ratings."""
+    import pyarrow as pa
+
+    kind = getattr(cells, "type", pa.null())
+    if pa.types.is_nested(kind) or pa.types.is_temporal(kind):
+        raise DataError("must be a column of numbers", parameter=role, got=str(kind))
+
+
 def _as_floats(cells: Any, decimal_comma: bool) -> NDArray[np.float64]:  # noqa: ANN401, FBT001
     """Return cells as floats, nan for what is no number."""
     import pyarrow as pa
 
     if isinstance(cells, list):
-        cells = pa.array([str(cell) for cell in cells], pa.string())
+        return np.array([as_number(cell) for cell in cells], dtype=np.float64)
     if cells.type in (pa.binary(), pa.large_binary()):  # texts of which some are not UTF-8
         cells = as_text(cells, "?")
     pieces = getattr(cells, "chunks", [cells])
@@ -373,7 +363,7 @@ def _is_narrow(cells: Any) -> bool:  # noqa: ANN401
 def _empty(cells: Any) -> NDArray[np.bool_]:  # noqa: ANN401
     """Return which cells are missing."""
     if isinstance(cells, list):
-        return np.array([cell is None or cell != cell or cell == "" for cell in cells], dtype=np.bool_)  # noqa: PLR0124
+        return np.array([is_missing(cell) for cell in cells], dtype=np.bool_)
     return np.concatenate([np.empty(0, dtype=np.bool_), *map(is_absent, getattr(cells, "chunks", [cells]))])
 
 

@@ -132,7 +132,7 @@ class Participants:
         repeated = int((known[1:] == known[:-1]).sum())
         if repeated:
             raise DataError(
-                f"Each person must be in one part only; {counted(repeated, 'person', 'people')} came before",
+                f"Each person must be in one part only (private: {counted(repeated, 'person', 'people')} came before)",
                 hint="Put all items of a person into one file; 1, 1.0 and ' 1' are one person.",
             )
         self._keys = known
@@ -187,7 +187,7 @@ def on_items(coded: CodedProfiles, own_ids: Ids, item_ids: Ids, *, complete: boo
         unknown = np.unique(coded.items[places[coded.items] < 0]).size
         if unknown:
             raise DataError(
-                f"The catalogue must list every item in the data; {unknown:,} are not in it",
+                f"The catalogue must list every item in the data (private: {unknown:,} are not in it)",
                 hint="Add them, or leave them out of the data.",
             )
     return coded.renamed(places, item_ids.size)
@@ -236,7 +236,7 @@ class PersonDials:
         places = positions(self._ids, user_ids)
         if (places < 0).any():
             raise InvalidInput(
-                f"must hold a weight for every person; {int((places < 0).sum()):,} have none",
+                f"must hold a weight for every person (private: {int((places < 0).sum()):,} have none)",
                 parameter="user_weights",
             )
         return np.asarray(self._codes[places])
