@@ -280,7 +280,7 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
         open_source(tmp_path / "*.csv").__enter__()
     with refused(problem="all of one kind", kind=DataError):
         open_source(str(tmp_path / "*")).__enter__()
-    with refused(problem="names none", kind=DataError):
+    with refused(problem="File not found", kind=DataError):
         open_source(str(tmp_path / "*.tsv")).__enter__()
     (tmp_path / "4.xlsx").write_text("a")
     with refused(problem=".xlsx", kind=DataError):
@@ -316,7 +316,7 @@ def test_a_database_of_duckdb_is_opened_read_only(tmp_path):
         open_source(f"duckdb://{path}", name="nothing").__enter__()
     with refused(problem="must tell which table"):
         open_source(f"duckdb://{path}").__enter__()
-    with refused(problem="which is not a file", kind=DataError):
+    with refused(problem="database that exists", kind=DataError):
         open_source("duckdb://nowhere.duckdb", name="visits").__enter__()
 
 

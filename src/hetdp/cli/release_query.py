@@ -131,7 +131,10 @@ def query_problems(options: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("is required, or --rho, or --within to choose an epsilon", "epsilon")
     elif len(levels) > 1:
         yield Problem(f"{levels[0]} cannot be used with {' and '.join(levels[1:])}")
-    needs = (("id_column", "ledger"), ("deviation", "within"), ("levels", "by_weight"), ("by_weight", "weights"))
+    needs = (
+        *(("id_column", "ledger"), ("deviation", "within"), ("levels", "by_weight")),
+        *(("by_weight", "weights"), ("default_weight", "weights")),
+    )
     names = {"ledger": "--ledger", "within": "--within", "by_weight": "--by-weight", "weights": "--weight-column"}
     for name, needed in needs:
         if not options[needed]:

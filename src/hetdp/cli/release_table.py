@@ -238,6 +238,9 @@ def _show(answer: "TableAnswer") -> None:
         same = ratio if row.estimate is None else math.isclose(row.value, row.estimate)
         own = ([""] if same else as_precise(row.value)) if answer.dialled else []
         rows.append((*map(str, row.key), row.aggregate, *numbers, *own))
+    if not rows:
+        click.echo("No key passed the privacy threshold. Use a larger epsilon, more people, or public keys (--keys).")
+        return
     print_rows("", header, rows)
     if any(row.low is not None for row in answer.rows):
         click.echo(f"{answer.plan.confidence:.0%} intervals, each by itself.")

@@ -35,6 +35,8 @@ def read_catalogue(
     import pyarrow as pa
 
     path = Path(path)
+    if not path.is_file():
+        raise DataError(f"File not found: {path}")
     plain = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
     if plain.suffix.lower() in ENDINGS:
         file = open_file(path)

@@ -154,6 +154,10 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
     """Return a sparse matrix of finite numbers with at least one row and column; some words are scikit-learn's."""
     from scipy.sparse import csr_array, issparse
 
+    if isinstance(given, str | os.PathLike):
+        raise InvalidInput(
+            "must be profiles, a table or a matrix", parameter="X", hint="Read a file with Profiles.read."
+        )
     if issparse(given):
         matrix = csr_array(given)
     else:
@@ -171,7 +175,7 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
             raise InvalidInput(
                 f"must be a matrix of users x items (got {dense.ndim} dimensions)",
                 parameter="X",
-                hint="Reshape your data.",
+                hint="Reshape your data, or read a file with Profiles.read.",
             )
         if dense.dtype.kind not in "biufc":
             raise InvalidInput("must hold numbers", parameter="X", got=str(dense.dtype))

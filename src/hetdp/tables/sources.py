@@ -678,9 +678,7 @@ def _listed(patterns: Sequence[str | os.PathLike[str]]) -> list[Path]:
         files = [path] if path.is_file() else sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
         files = [file for file in files if file.is_file()]
         if not files:
-            raise DataError(
-                f"must name files that exist (got {_shown(str(pattern))}, which names none,)", parameter="table"
-            )
+            raise DataError(f"File not found: {_shown(str(pattern))}")
         found += files
     return list(dict.fromkeys(found))
 
@@ -760,9 +758,7 @@ def _of_database(stack: contextlib.ExitStack, address: str, name: str | None) ->
     space, _, short = name.rpartition(".")
     if scheme == "duckdb":
         if not Path(rest).is_file():
-            raise DataError(
-                f"must name a database that exists (got {_shown(rest)}, which is not a file,)", parameter="table"
-            )
+            raise DataError(f"must name a database that exists (got {_shown(rest)})", parameter="table")
         connection = _connect(stack, rest, None, _MEMORY)
         with scrubbed("duckdb", f"open the table {name!r}", "Is there one of that name?"):
             return connection.table(".".join(_quoted(part) for part in (space, short) if part))
