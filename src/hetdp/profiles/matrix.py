@@ -154,10 +154,6 @@ def _as_matrix(given: object) -> Any:  # noqa: ANN401  (scipy has no types)
     """Return a sparse matrix of finite numbers with at least one row and column; some words are scikit-learn's."""
     from scipy.sparse import csr_array, issparse
 
-    if isinstance(given, str | os.PathLike):
-        raise InvalidInput(
-            "must be profiles, a table or a matrix", parameter="X", hint="Read a file with Profiles.read."
-        )
     if issparse(given):
         matrix = csr_array(given)
     else:
