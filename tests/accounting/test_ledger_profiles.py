@@ -46,7 +46,7 @@ def test_limits_refuse_and_spend_nothing():
         ledger.charge_profiles(MODEL)
     assert (ledger.total, ledger.left) == (1.0, 0.0)
     for refuse in (ledger.charge_profiles, ledger.preview_profiles):
-        with pytest.raises(BudgetExhausted, match=r"of profiles, against 1 recipient.*Requested: 0.5. Remaining: 0."):
+        with pytest.raises(BudgetExhausted, match=r"against 1 recipient.*Requested epsilon: 0.5. Remaining: 0."):
             refuse(MODEL)
     assert len(ledger.history) == 2
     rare = Ledger.of_profiles(delta_limit=1e-6)

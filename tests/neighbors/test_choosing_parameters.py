@@ -138,7 +138,7 @@ class TestWhatASearchCosts:
 
     def test_a_limit_ends_the_search(self):
         ledger = Ledger.of_profiles(limit=4)
-        with pytest.raises(BudgetExhausted, match=r"Requested: 2\. Remaining: 1\."):
+        with pytest.raises(BudgetExhausted, match=r"Requested epsilon: 2\. Remaining: 1\."):
             search(PrivateNeighbors(3, ledger=ledger)).fit(PEOPLE)
         assert ledger.total == 3, "three folds at 0.5, fitted and scored"
 

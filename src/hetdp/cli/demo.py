@@ -88,8 +88,9 @@ def _show(found: "Demonstration") -> None:
     popular, private = found.small
     click.echo(
         "Gossip spends epsilon for each of the 499 other people; sketches spend it once.\n"
-        f"Too few people: with {SMALL} people and epsilon 1, NDCG@10 is {private.quality:.3f} for hetdp (sketches)\n"
-        f"and {popular.quality:.3f} for popularity. A person with 30 items of weight 1 can lose 30 epsilon in all.\n"
+        f"Too few people: with {SMALL} people and epsilon 1, NDCG@10 is {private.quality:.3f} for hetdp\n"
+        f"(sketches) and {popular.quality:.3f} for popularity. A person with 30 items of weight 1 can\n"
+        "lose 30 epsilon in all.\n"
         "\n"
         "Next, on your own file with columns user, item and optionally weight:\n"
         "  hetdp evaluate likes.csv --epsilon 2              is it worth it on your data?\n"
