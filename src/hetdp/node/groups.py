@@ -9,6 +9,7 @@ peer knows that much, so none does better (docs/proofs/groups.md).
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,6 @@ class GroupLosses:
         self._past, published = self._counted_so_far()
         # Losses beyond those sketches (after a move or a restore) count as one release each, which tells no less.
         self._other = np.maximum(self._standing.lost - published, 0)
-        self._known: dict[tuple[CoinPair, ...], float] = {}
 
     def all(self) -> tuple[GroupTold, ...]:
         """Return what is told about each group that has or had something to tell, most telling first.
@@ -217,12 +217,16 @@ class GroupLosses:
         for steps, number in rest:
             most = most_accuracy(loss(steps, self._epsilon))
             coins.append(CoinPair(number, most, 1.0 - most))
-        if tuple(coins) not in self._known:  # many groups are alike
-            self._known[tuple(coins)] = guessing_accuracy(coins)
-        return self._known[tuple(coins)]
+        return _accuracy_of(tuple(coins))
 
     def _chance(self, dial: int) -> float:
         return chance_of_one(self._epsilon, weight_of(dial), tuned_for=self._tuned_for)
+
+
+@lru_cache(maxsize=1024)
+def _accuracy_of(coins: tuple[CoinPair, ...]) -> float:
+    """Return the accuracy, computed once for groups that are alike and for a page that is shown again."""
+    return guessing_accuracy(coins)
 
 
 def group_name(group: str) -> str:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -132,31 +132,10 @@ def make_application(node: NodeHandle, session: Session, worker: ThreadPoolExecu
 
 
 class Frame:
-    """Templates and what all pages share. Titles come from a file that others wrote: all of it is escaped."""
+    """What all pages share. Titles come from a file that others wrote: all of it is escaped."""
 
     def __init__(self, node: NodeHandle, session: Session, pages: Sequence[Page]) -> None:
         self._node, self._session, self._pages = node, session, pages
-        self._environment = Environment(
-            loader=FileSystemLoader(_FOLDER / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-        )
-        self._environment.globals["EPSILON_WORDS"] = words.EPSILON_WORDS
-        self._environment.filters.update(
-            bytes=byte_size,
-            count=counted,
-            dial_name=words.dial_name,
-            duration=duration,
-            factor=words.factor_words,
-            percent=words.percent_words,
-            number=lambda value: f"{value:,}",
-            short=short_number,
-            # For fields: without commas, and with all digits that were typed.
-            plain=lambda value: f"{value:.12g}",
-        )
 
     def around(self, page: Page) -> HTMLResponse:
         """Return a page in its frame."""
@@ -180,7 +159,7 @@ class Frame:
 
     def damaged(self, _request: Request, error: Exception) -> HTMLResponse:
         """Return what is shown where the store cannot be read: nothing of it is needed."""
-        html = self._environment.get_template("damaged.html").render(error=str(error))
+        html = _templates().get_template("damaged.html").render(error=str(error))
         return HTMLResponse(html, status_code=500)
 
     def goodbye(self) -> HTMLResponse:
@@ -193,24 +172,28 @@ class Frame:
         clock = self._node.clock()
         passed = (clock.now_s - clock.starts_s) / (clock.ends_s - clock.starts_s)
         next_s = clock.ends_s if clock.next_draw_s is None else clock.next_draw_s
-        html = self._environment.get_template(template).render(
-            **shown,
-            address=address,
-            page_title=title,
-            pages=[page for page in PAGES if page.in_menu],
-            watch=watch,
-            state=self._state(),
-            name=self._node.name,
-            network=self._node.network.name,
-            mode=self._node.store.mode.get(),
-            clock=clock,
-            left_s=math.ceil(next_s - clock.now_s),
-            passed=round(100.0 * min(1.0, max(0.0, passed)), 2),
-            next_moment=words.moment_words(next_s, clock.now_s),
-            moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
-            form_token=self._session.form_token,
-            notices=needs_owner(self._node, clock),
-            message=self._session.take_notice(),
+        html = (
+            _templates()
+            .get_template(template)
+            .render(
+                **shown,
+                address=address,
+                page_title=title,
+                pages=[page for page in PAGES if page.in_menu],
+                watch=watch,
+                state=self._state(),
+                name=self._node.name,
+                network=self._node.network.name,
+                mode=self._node.store.mode.get(),
+                clock=clock,
+                left_s=math.ceil(next_s - clock.now_s),
+                passed=round(100.0 * min(1.0, max(0.0, passed)), 2),
+                next_moment=words.moment_words(next_s, clock.now_s),
+                moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
+                form_token=self._session.form_token,
+                notices=needs_owner(self._node, clock),
+                message=self._session.take_notice(),
+            )
         )
         return HTMLResponse(html, status_code=code)
 
@@ -225,6 +208,33 @@ class Frame:
                 *(event.time_s for event in store.events.all(1)),
             ],
         }
+
+
+@cache
+def _templates() -> Environment:
+    """Return the templates, the same for every node: to compile them takes longer than to fill them in."""
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.globals["EPSILON_WORDS"] = words.EPSILON_WORDS
+    environment.filters.update(
+        bytes=byte_size,
+        count=counted,
+        dial_name=words.dial_name,
+        duration=duration,
+        factor=words.factor_words,
+        percent=words.percent_words,
+        number=lambda value: f"{value:,}",
+        short=short_number,
+        # For fields: without commas, and with all digits that were typed.
+        plain=lambda value: f"{value:.12g}",
+    )
+    return environment
 
 
 def _after(page: Page, form: str) -> str:
