@@ -14,16 +14,6 @@ from hetdp.cli.main import cli
 RELEASE = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80", "--weight-column", "weight")
 
 
-@pytest.fixture(scope="module")
-def steps():
-    return []
-
-
-@pytest.fixture(scope="module")
-def found(steps):
-    return demo.run_demo(lambda *step: steps.append(step))
-
-
 def call(*arguments):
     result = CliRunner().invoke(cli, ["demo", *arguments])
     assert result.exit_code == 0, result.output
@@ -31,20 +21,33 @@ def call(*arguments):
 
 
 @pytest.mark.slow
-def test_recommendations_lie_between_popularity_and_no_privacy(found, steps):
-    ndcg = {(row.method, row.epsilon): row.quality for row in found.recommendations}
+def test_the_first_run(monkeypatch):
+    """One test, because everything it looks at is measured once, in ten seconds."""
+    steps = []
+    found = demo.run_demo(lambda *step: steps.append(step))
+    assert steps[-1][0] == steps[-1][1] == len(steps)
+    check_recommendations(found.recommendations)
+    check_neighbors({(row.method, row.epsilon): row for row in found.neighbors})
+    popular, private = found.small
+    assert private.quality < popular.quality, "a small crowd is better served by popularity"
+    monkeypatch.setattr(demo, "run_demo", lambda _: found)
+    monkeypatch.setenv("COLUMNS", "80")
+    check_screen(found)
+
+
+def check_recommendations(rows):
+    """They lie between popularity and no privacy."""
+    ndcg = {(row.method, row.epsilon): row.quality for row in rows}
     popular, best = ndcg["popularity", None], ndcg["ease", None]
     assert best > 1.8 * popular  # the crowd has tastes to be found
     for release in ("sketch", "matrix"):
         one, two, five = (ndcg[release, epsilon] for epsilon in (1.0, 2.0, 5.0))
         assert popular < one < two < five < 1.05 * best
     assert ndcg["matrix", 1.0] > (popular + best) / 2
-    assert steps[-1][0] == steps[-1][1] == len(steps)
 
 
-@pytest.mark.slow
-def test_neighbours_are_better_than_random_ones_and_say_their_total_loss(found):
-    rows = {(row.method, row.epsilon): row for row in found.neighbors}
+def check_neighbors(rows):
+    """They are better than random ones, and their total loss is said."""
     assert rows["random", None].quality == pytest.approx(0.08, abs=0.01)
     assert rows["true", None].quality == pytest.approx(0.26, abs=0.02)
     one, two, five = (rows["sketch", epsilon].quality for epsilon in (1.0, 2.0, 5.0))
@@ -53,16 +56,8 @@ def test_neighbours_are_better_than_random_ones_and_say_their_total_loss(found):
     assert [rows[key].total for key in (("sketch", 1.0), ("sketch", 5.0), ("gossip", 1.0))] == [1.0, 5.0, 499.0]
 
 
-@pytest.mark.slow
-def test_a_small_crowd_is_better_served_by_popularity(found):
-    popular, private = found.small
-    assert private.quality < popular.quality
-
-
-@pytest.mark.slow
-def test_everything_fits_on_one_screen(found, monkeypatch):
-    monkeypatch.setattr(demo, "run_demo", lambda _: found)
-    monkeypatch.setenv("COLUMNS", "80")
+def check_screen(found):
+    """Everything fits on one screen, and JSON says the same."""
     lines = call().stdout.rstrip().splitlines()
     assert len(lines) <= 32
     assert max(map(len, lines)) <= 80
