@@ -1,5 +1,7 @@
 # make run and make test are all a newcomer needs; both set up .venv by themselves. make check is for while one works.
 VENV := .venv
+# Tests start hundreds of Python processes. Without compiled files each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 EXTRAS := .[report,node,dask,duckdb,sql,sklearn,plot]
 GROUPS := --group test --group lint --group docs
