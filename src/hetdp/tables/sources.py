@@ -13,8 +13,9 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -46,6 +47,8 @@ _TAKEN = (
 _SPARK = 4
 #: A table of any engine.
 Native: TypeAlias = Any
+#: What becomes of rows, one at a time.
+Change: TypeAlias = Callable[[nw.LazyFrame[Any]], nw.LazyFrame[Any]]
 #: Spark writes what went wrong, with the cell, to this log of Python, whatever becomes of the exception.
 _TELLTALE = "DataFrameQueryContextLogger"
 
@@ -198,13 +201,15 @@ class TableSource:
         """Return the rows in which a column is one of some keys."""
         return rows.filter(nw.col(column).is_in(list(keys)))
 
+    def each_row(self, rows: nw.LazyFrame[Any], change: Change) -> nw.LazyFrame[Any]:
+        """Return rows after a change that looks at one row at a time."""
+        return change(rows)
+
     def add_up(self, rows: nw.LazyFrame[Any], keys: Sequence[str], names: Sequence[str]) -> nw.LazyFrame[Any]:
         """Return the rows `n` of each group, and each column of whole steps added up: high_... * `HALF` + low_..."""
-        high = {f"high_{name}": (nw.col(name) / float(HALF)).floor().cast(nw.Float64) for name in names}
-        low = {f"low_{name}": (nw.col(name) - nw.col(f"high_{name}") * HALF).cast(nw.Int64) for name in names}
-        if names:
-            rows = rows.with_columns(**high).with_columns(**low, **{half: nw.col(half).cast(nw.Int64) for half in high})
-        return rows.group_by(keys).agg(nw.len().alias("n"), *(nw.col(half).sum() for half in (*high, *low)))
+        halves = [f"{half}_{name}" for half in ("high", "low") for name in names]
+        rows = self.each_row(rows, partial(_halved, names=names)) if names else rows
+        return rows.group_by(keys).agg(nw.len().alias("n"), *(nw.col(half).sum() for half in halves))
 
     def from_arrow(self, table: pa.Table) -> nw.LazyFrame[Any]:
         """Return a small table as a frame of the same engine, to join with."""
@@ -238,6 +243,13 @@ class TableSource:
     def read_numbers(cls, native: Native, names: Mapping[str, str]) -> Native:
         """Return a native table with further columns: the numbers that columns of text, or awkward ones, hold."""
         raise NotImplementedError
+
+
+def _halved(rows: nw.LazyFrame[Any], names: Sequence[str]) -> nw.LazyFrame[Any]:
+    """Add both halves of columns of whole steps: high_... * `HALF` + low_..."""
+    high = {f"high_{name}": (nw.col(name) / float(HALF)).floor().cast(nw.Float64) for name in names}
+    low = {f"low_{name}": (nw.col(name) - nw.col(f"high_{name}") * HALF).cast(nw.Int64) for name in names}
+    return rows.with_columns(**high).with_columns(**low, **{half: nw.col(half).cast(nw.Int64) for half in high})
 
 
 class _Unreadable(TableSource):
@@ -313,6 +325,11 @@ class _Dask(TableSource):
             }
         )
 
+    def each_row(self, rows: nw.LazyFrame[Any], change: Change) -> nw.LazyFrame[Any]:
+        # Dask plans every operation on every column, for seconds where there are many; a function it just calls.
+        changed = rows.to_native().map_partitions(_changed, change)
+        return nw.from_native(changed).lazy()  # type: ignore[no-any-return]
+
     def _from_arrow(self, table: pa.Table, /) -> Native:
         dataframe: Any = importlib.import_module("dask.dataframe")  # untyped
         return dataframe.from_pandas(table.to_pandas(), npartitions=1)
@@ -323,6 +340,11 @@ class _Dask(TableSource):
     def _batches(self, frame: nw.LazyFrame[Any], size: int) -> Iterator[pa.RecordBatch]:
         for part in frame.to_native().partitions:
             yield from pa.Table.from_pandas(part.compute(), preserve_index=False).to_batches(max_chunksize=size)
+
+
+def _changed(part: Native, change: Change) -> Native:
+    """Return a part of a Dask table, which is a frame of pandas, after a change."""
+    return change(nw.from_native(part).lazy()).to_native()
 
 
 class _DuckDB(TableSource):

@@ -8,6 +8,7 @@ only that |q| <= v * `most` and that q depends on one person's rows alone (docs/
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -165,17 +166,11 @@ def group_sums(source: TableSource, question: Question, *, allowed: pa.Table | N
 
     `allowed` holds people (u) whose dial is lowered to `cap`, 0 for those who cannot pay.
     """
-    rows = _cell_steps(_rows(source, question), question)
+    rows = source.each_row(_rows(source, question), partial(_cell_steps, question=question))
     if question.unit is not None:
         rows = _per_person(source, question, rows, allowed)
-    steps = {f"q{place}": own for place, own in enumerate(_sum_steps(question)) if own is not None}
-    if not question.counts_fully:
-        rows = rows.filter(nw.col("w") >= _UNNOTICED)
-        steps = {name: nw.col("w") * _MARGIN * own for name, own in steps.items()}
-    rows = _with(rows, steps)
-    if not question.counts_fully:
-        rows = _with(rows, {name: _trunc(name) for name in steps})
-    names = question.key_names
+    rows = source.each_row(rows, partial(_weighted_steps, question=question))
+    names, steps = question.key_names, _sum_steps(question)
     summed = source.add_up(rows, names, list(steps))
     found: GroupSums = {}
     for row in source.collect(summed).to_pylist():
@@ -217,6 +212,16 @@ def _rows(source: TableSource, question: Question) -> nw.LazyFrame[Any]:
     return rows if question.unit is None else _with_person(source, question, rows)
 
 
+def _weighted_steps(rows: nw.LazyFrame[Any], question: Question) -> nw.LazyFrame[Any]:
+    """Add q0.., what each row adds to each sum, from its weight and the steps of its cells."""
+    steps = _sum_steps(question)
+    if question.counts_fully:
+        return _with(rows, steps)
+    rows = rows.filter(nw.col("w") >= _UNNOTICED)
+    rows = _with(rows, {name: nw.col("w") * _MARGIN * own for name, own in steps.items()})
+    return _with(rows, {name: _trunc(name) for name in steps})
+
+
 def _cell_steps(rows: nw.LazyFrame[Any], question: Question) -> nw.LazyFrame[Any]:
     """Turn cells, which may be null, nan or infinite, into steps.
 
@@ -237,16 +242,24 @@ def _per_person(
     source: TableSource, question: Question, rows: nw.LazyFrame[Any], allowed: pa.Table | None
 ) -> nw.LazyFrame[Any]:
     """Return one row per person and group: the weight w there, and d0.. of the person."""
-    cells = {f"d{place}": own for place, own in enumerate(_cells(question))}
-    each = source.add_up(rows, ["u", *question.key_names], list(cells))
+    cells = [f"d{place}" for place, _ in enumerate(_cells(question))]
+    each = source.add_up(rows, ["u", *question.key_names], cells)
     if question.by:
         each = each.with_columns(g=nw.len().over("u"))
     if question.weights is None:
         each = each.with_columns(v=_ONE)
     else:
         each = each.join(people(source, question), on="u", how="left")
-    if allowed is not None and allowed.num_rows:
+    capped = allowed is not None and allowed.num_rows > 0
+    if capped:
         each = each.join(source.from_arrow(allowed), on="u", how="left")
+    return source.each_row(each, partial(_person_steps, question=question, capped=capped))
+
+
+def _person_steps(each: nw.LazyFrame[Any], question: Question, *, capped: bool) -> nw.LazyFrame[Any]:
+    """Add the weight w of a person in a group, and d0.. of the person."""
+    cells = {f"d{place}": own for place, own in enumerate(_cells(question))}
+    if capped:
         cap, dial = nw.col("cap"), nw.col("v")
         each = each.with_columns(v=_pick(cap.is_null() | (cap >= dial), dial, cap))
     each = each.with_columns(w=_pick(nw.col("v") < _UNNOTICED, 0.0, nw.col("v")))
@@ -279,7 +292,12 @@ def _cells(question: Question) -> list[Sum]:
     return list(dict.fromkeys(added.cells for added in question.sums if added.power))
 
 
-def _sum_steps(question: Question) -> Iterator[nw.Expr | None]:
+def _sum_steps(question: Question) -> dict[str, nw.Expr]:
+    """Return D of each sum, q0.., but for those where counting rows is all there is to do."""
+    return {f"q{place}": own for place, own in enumerate(_steps_of_sums(question)) if own is not None}
+
+
+def _steps_of_sums(question: Question) -> Iterator[nw.Expr | None]:
     """Yield D of each sum from the columns d0.. of the cells; None where counting rows is all there is to do."""
     cells = _cells(question)
     for added in question.sums:
