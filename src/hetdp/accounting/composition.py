@@ -12,6 +12,7 @@ import math
 import numbers
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -191,8 +192,13 @@ def rho_of_epsilon_delta(epsilon: float, delta: float) -> float:
     >>> print(f"{rho_of_epsilon_delta(1.0, 1e-6):.5f}")
     0.02435
     """
-    positive("epsilon", epsilon)
-    enough, too_much = 0.0, float(epsilon)
+    return _largest_rho(positive("epsilon", epsilon), positive("delta", delta))
+
+
+@lru_cache(maxsize=256)
+def _largest_rho(epsilon: float, delta: float) -> float:
+    """Bisect. Models ask for the rho of the same settings again and again, and a search takes 25 ms."""
+    enough, too_much = 0.0, epsilon
     while enough < (middle := (enough + too_much) / 2.0) < too_much:
         if float(epsilon_delta_of_rho(middle, delta)) <= epsilon:
             enough = middle
