@@ -52,8 +52,18 @@ def test_children_end_when_their_parent_is_killed(tmp_path):
     assert process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("at_the_end", [False, True])
+@pytest.mark.parametrize(
+    ("number", "at_the_end"),
+    [
+        (signal.SIGTERM, False),
+        (signal.SIGHUP, False),
+        (signal.SIGINT, False),
+        (signal.SIGTERM, True),
+        # One handler serves all three, so at the end they are the same exception.
+        pytest.param(signal.SIGHUP, True, marks=pytest.mark.exhaustive),
+        pytest.param(signal.SIGINT, True, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_signals_stop_everything_and_remove_the_folder(tmp_path, number, at_the_end):
     process = started(tmp_path, sys.executable, "-m", "hetdp", "node", "demo", "--nodes", "2", "--page")
     said = []

@@ -32,7 +32,7 @@ def wait_until(tab, check):
 
 
 def test_first_run(chromium, nodes):
-    node = nodes.new(items=50_000)
+    node = nodes.new(items=5000, most_items=5000)
     with served(node) as address, opened(chromium, address) as tab:
         page = tab.page
         assert page.url == f"{tab.origin}/items", "the token has left the address"
