@@ -63,7 +63,7 @@ def _polars(table, *_):
 def _dask(table, *_):
     from dask import dataframe
 
-    return dataframe.from_pandas(table.to_pandas(), npartitions=3)
+    return dataframe.from_pandas(table.to_pandas(), npartitions=2)
 
 
 def _duckdb(table, _, stack):

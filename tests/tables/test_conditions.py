@@ -169,6 +169,12 @@ def evaluate(tree, row):  # noqa: PLR0911  (one return per kind of node)
     return bool(OPERATORS[sign](*comparable(columns, sides)))
 
 
+@functools.cache
+def rows_kept(tree):
+    """Whether each row is kept, computed once for all engines; literals that are equal, as 1 and 1.0, keep the same."""
+    return [evaluate(tree, row) is True for row in ROWS]
+
+
 def written(operand):
     kind, value = operand
     if kind == "column":
@@ -270,7 +276,7 @@ def test_each_literal_with_each_comparison(name):
     ]
     for column, sign, values in cases:
         trees = [("compare", ("column", column), sign, ("value", value)) for value in values]
-        expected = [[evaluate(tree, row) is True for row in ROWS] for tree in trees]
+        expected = [rows_kept(tree) for tree in trees]
         assert truths(frame, [render(tree) for tree in trees]) == expected, (column, sign)
 
 
@@ -297,7 +303,7 @@ def test_servers_keep_the_same_rows(name, engine_table):
         hits = {f"hit{place}": parse_condition(render(tree)).expression(schema) for place, tree in enumerate(trees)}
         found = frame.lazy().select("row", **hits).collect().sort("row")
         for hit, tree in zip(hits, trees, strict=True):
-            assert found[hit].to_list() == [evaluate(tree, row) is True for row in ROWS], render(tree)
+            assert found[hit].to_list() == rows_kept(tree), render(tree)
 
 
 @pytest.mark.parametrize("name", FRAMES)
@@ -358,8 +364,9 @@ def test_times_in_nanoseconds_take_the_dates_they_can_hold():
 # --- Size -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FRAMES)
+@pytest.mark.parametrize("name", [name for name in FRAMES if name != "dask, arrow"])
 def test_the_deepest_and_the_widest_condition_run(name):
+    """Dask once: what it plans, and how deep that is, does not depend on types."""
     deep = "k = 1"
     for level in range(MAXIMUM_DEPTH):
         deep = f"not {deep}" if level % 3 == 0 else f"({deep} {'and' if level % 2 else 'or'} j = 18)"

@@ -11,8 +11,8 @@ from tests.support.table_reference import ODD, reference_sums
 
 from hetdp.tables import count, mean, total, variance
 from hetdp.tables.conditions import parse_condition
-from hetdp.tables.sources import open_source
-from hetdp.tables.sums import PEOPLE, STEPS, KeyColumn, Question, group_sums, people
+from hetdp.tables.sources import HALF, open_source
+from hetdp.tables.sums import PEOPLE, KeyColumn, Question, group_sums, people
 
 WARDS = KeyColumn("ward", ("er", "icu"))
 SUMS = tuple(
@@ -102,13 +102,14 @@ def test_caps_lower_the_dials_of_those_who_have_lost_enough(engine, engine_table
         assert group_sums(source, question, allowed=allowed) == reference_sums(rows, question)
 
 
-def test_sums_beyond_64_bits_do_not_wrap():
-    size = 9_000_000  # times 2**40 is more than 2**63
-    table = pa.table({"hours": pa.array(np.full(size, 99.0)), "privacy": pa.array(np.ones(size))})
-    with open_source(table, numbers=["hours", "privacy"]) as source:
-        found = group_sums(source, Question((PEOPLE, total("hours", lower=0, upper=99).sums()[0]), weights="privacy"))
-    ((people, hours),) = (tuple(sums.values()) for sums in found.values())
-    assert people == hours == size * math.trunc((1 - 2.0**-51) * STEPS) > 2**63
+def test_sums_beyond_64_bits_do_not_wrap(engine, engine_table):
+    """As many steps as 9,000,000 rows have, in 4,500 rows of 2,000 times as many steps as a row can have."""
+    rows, steps = 4500, 2.0**51
+    table = pa.table({"k0": pa.array(np.zeros(rows, dtype=np.int64)), "q0": pa.array(np.full(rows, -steps))})
+    with open_source(engine_table(engine, table), numbers=["q0"]) as source:
+        (found,) = source.collect(source.add_up(source.frame, ["k0"], ["q0"])).to_pylist()
+    assert found["n"] == rows
+    assert found["high_q0"] * HALF + found["low_q0"] == -rows * int(steps) < -(2**63)
 
 
 @given(
