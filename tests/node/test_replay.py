@@ -23,7 +23,7 @@ from hetdp.node.storage.folder import STORE
 from hetdp.node.storage.store import NodeStore
 from hetdp.sketching.bits import pack
 
-SIZE, PEOPLE, OWNER = 160, 36, 100
+SIZE, PEOPLE, OWNER = 160, 24, 100
 #: Few fit on the shelf, so that likeness decides.
 SETTINGS = NodeSettings(most_sketches=12, keep_epochs=1, clock_skew_s=1, listen=address_of(OWNER))
 
@@ -55,7 +55,7 @@ class Watched:
 
 def live(folder, monkeypatch, *, profile, shown=0, after_start=lambda _node, _handle: None):
     """Let one node with a store live for two epochs and a restart; return all that others, and the disk, see of it."""
-    swarm = Swarm(PEOPLE, seed=5, dials=taste_of, items=SIZE, settings=SETTINGS, epoch_length_s=400, bootstrap=2)
+    swarm = Swarm(PEOPLE, seed=5, dials=taste_of, items=SIZE, settings=SETTINGS, epoch_length_s=220, bootstrap=2)
     calls = iter(range(10**6))
     for room in (daemon_room, peers_room):
         monkeypatch.setattr(room, "secure_stream", lambda: seeded_stream(6, next(calls)))
@@ -76,7 +76,7 @@ def live(folder, monkeypatch, *, profile, shown=0, after_start=lambda _node, _ha
     handle = NodeHandle(folder, swarm.network, SETTINGS, who, store, now=lambda: swarm.wire.now_s)
     seen, shelves = [], []
     with ThreadPoolExecutor(1) as worker:
-        for epoch, cycles in ((0, 10), (0, 20), (1, 30)):  # the second begins with a restart, and so does the third
+        for epoch, cycles in ((0, 8), (0, 12), (1, 15)):  # the second begins with a restart, and so does the third
             if epoch:
                 swarm.wire.run(until_s=swarm.network.starts(epoch) + 1.0)
                 for number, node in swarm.nodes.items():

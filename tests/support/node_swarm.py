@@ -1,6 +1,7 @@
 """Nodes for the in-memory network, honest and otherwise, from seeds."""
 
 from fractions import Fraction
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -36,6 +37,7 @@ def address_of(number):
     return f"tcp://10.{number // 65536}.{number // 256 % 256}.{number % 256}:7470"
 
 
+@cache
 def identity_of(number):
     return Identity.generate(seeded_stream(77, number))
 
@@ -140,6 +142,7 @@ class BadPeer:
         return [Reply(link, raw)]
 
 
+@lru_cache(maxsize=1024)
 def signed_record(number, address, now_s, *, network_id=None):
     who = identity_of(number)
     fields = (who.key, who.curve, address, int(1000 * now_s), b"")

@@ -198,29 +198,30 @@ def test_made_up_hosts_hold_a_quarter_of_a_view_and_of_the_exchanges(victims, ev
 
 @pytest.mark.parametrize("after", [2, 5])
 def test_a_young_network_does_not_hang_on_those_that_were_reached_first(after):
-    """The bootstrap peer and the eight best-known peers leave; with hardly any claims passed on, four were cut off."""
-    swarm = Swarm(60, seed=1)
+    """The bootstrap peer and the eight best-known peers leave.
+
+    If hardly any claims were passed on, nine of those who stay would be cut off, or all.
+    """
+    swarm = Swarm(40, seed=1)
     swarm.cycles(after)
     known = Counter(one.key for node in swarm.nodes.values() for one in node.view.records())
     famous = sorted(swarm.nodes, key=lambda number: known[identity_of(number).key])[-8:]
     for number in {0, *famous}:
         swarm.leave(number)
-    swarm.cycles(40)
+    swarm.cycles(20)
     left = {identity_of(number).key for number in swarm.nodes}
     for number, node in swarm.nodes.items():
         assert left - {identity_of(number).key} <= {sketch.key for sketch in node.shelf}
 
 
 def test_nobody_stays_famous_and_newcomers_become_known():
-    swarm = Swarm(60)
-    swarm.cycles(50)
-    swarm.join(60)
-    swarm.cycles(30)
-    known = [
-        sum(identity_of(number).key in {one.key for one in node.view.records()} for node in swarm.nodes.values())
-        for number in swarm.nodes
-    ]
-    assert known[60] >= 3
+    swarm = Swarm(40, view_size=14)
+    swarm.cycles(35)
+    swarm.join(40)
+    swarm.cycles(20)
+    views = Counter(one.key for node in swarm.nodes.values() for one in node.view.records())
+    known = [views[identity_of(number).key] for number in swarm.nodes]
+    assert known[40] >= 3
     assert min(known) >= 2
-    assert max(known) <= 50  # on average 20; where all began, 60 knew node 0
+    assert max(known) <= 33  # on average 14; where all began, 40 knew node 0
     assert sum(node.traffic.failures for node in swarm.nodes.values()) == 0
