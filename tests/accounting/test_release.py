@@ -37,12 +37,12 @@ def neighbours(query, rng, count):
 
 @every_query
 @pytest.mark.parametrize("noise", [{"epsilon": 0.7}, {"noise": "gaussian", "rho": 0.2}], ids=["laplace", "gaussian"])
-@pytest.mark.parametrize("multiplier", [1.0, 2.5])
-def test_replay_on_neighbours(query, noise, multiplier):
+def test_replay_on_neighbours(query, noise):
     """Same stream, neighbouring profiles: the answers differ by at most v_i m S, and not at all where v_i = 0."""
     rng = np.random.default_rng(5)
     for turn, (item, one, two) in enumerate(neighbours(query, rng, 24)):
         weights = weights_for(query, turn)
+        multiplier = (1.0, 2.5)[turn // WEIGHTS.size % 2]  # both, for every order of weights
         stretched = hetdp.stretch(query, weights, multiplier=multiplier)
         streams = seeded_stream(turn), seeded_stream(turn)
         answers = [

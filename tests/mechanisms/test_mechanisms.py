@@ -36,6 +36,8 @@ MAKERS = {
     "uniform": lambda weights: mechanisms.uniform(queries.total(UNIT), weights, prior=WeightPrior([0.3, 1.0])),
     "sketch": mechanisms.sketch,
 }
+#: Those that have no case of their own in `hetdp audit --all`.
+NOT_AUDITED = ("sampling l0", "threshold of a variance")
 every_mechanism = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 
 
@@ -63,16 +65,22 @@ def test_same_stream_same_answer_at_weight_zero(make):
         assert len(set(answers)) == len(set(drawn)) == 1
 
 
-@every_mechanism
-@pytest.mark.parametrize("item", [1, 2, 3])
-def test_measured_loss_stays_below_the_promise(make, item):
-    """False-alarm rate 1e-6 each; outputs are reduced to the cell or candidate that tells most."""
-    mechanism = make(WEIGHTS)
+@pytest.mark.parametrize(
+    ("name", "item"),
+    [*((name, 1) for name in MAKERS), *((name, item) for name in NOT_AUDITED for item in (2, 3))],
+)
+def test_measured_loss_stays_below_the_promise(name, item):
+    """False-alarm rate 1e-6 each; outputs are reduced to the cell or candidate that tells most.
+
+    A weight of 0.3, where sampling as often as the weight says would cost 1.07 instead of 0.6. Audits in tests/privacy
+    look at weights of 0.8 and 1, of all mechanisms but `NOT_AUDITED`.
+    """
+    mechanism = MAKERS[name](WEIGHTS)
     plan = mechanism.plan(noise="laplace", amount=2.0)
     keep = np.ones(4, dtype=bool)
     profiles = [np.array([0.0, 0.0, 1.0, 1.0]) for _ in range(2)]
     profiles[0][item], profiles[1][item] = 0.0, 1.0
-    one, two = (plan.answers(profile, keep, seeded_stream(place), count=6000) for place, profile in enumerate(profiles))
+    one, two = (plan.answers(profile, keep, seeded_stream(place), count=4000) for place, profile in enumerate(profiles))
     cells = [item] if mechanism.name == "sketch" else range(one.shape[1])
     assert max(loss_lower_bound(one[:, cell], two[:, cell]) for cell in cells) <= 2.0 * WEIGHTS[item]
 
