@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from tests.support.node_kills import killed_at, lines_of
+from tests.support.node_kills import changes, killed_at, lines_of, moments_of
 
 from hetdp.core import files as whole_files
 from hetdp.core.errors import DataError
@@ -277,7 +277,7 @@ def test_a_backup_of_a_node_that_writes_is_of_one_moment(world):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("source", ["me.backup", "copy"])
-def test_a_restore_killed_at_any_line_can_be_given_again(world, source, sampled):
+def test_a_restore_killed_at_any_moment_can_be_given_again(world, source, pytestconfig):
     back_up(world / "old", world / "me.backup", now_s=at(world, 1))
 
     def again():
@@ -289,13 +289,14 @@ def test_a_restore_killed_at_any_line_can_be_given_again(world, source, sampled)
         return restore(world / source, world / "new", settings={}, now_s=at(world, 4))
 
     again()
-    lines = lines_of(action, STEPS)
-    assert lines > 60
-    for line in sampled(range(1, lines + 1), every=4):
+    watch = lines_of(STEPS) if pytestconfig.getoption("exhaustive") else changes
+    moments = moments_of(action, watch)
+    assert moments >= 4
+    for moment in range(1, moments + 1):
         again()
-        assert killed_at(line, action, STEPS), line
+        assert killed_at(moment, action, watch), moment
         if not (world / "new").exists():
-            assert action().charged == 3, line
-        assert lost(world / "new") == [300, 500, 400, 300, 300, 300, 300, 300], line
+            assert action().charged == 3, moment
+        assert lost(world / "new") == [300, 500, 400, 300, 300, 300, 300, 300], moment
         assert mode(world / "new") == "open"
         assert source == "me.backup" or mode(world / "copy") == "closed"
