@@ -76,6 +76,7 @@ def _in_a_child(action, watch, tell, *, kill_at):
         try:
             watch(step)
             action()
+            step()  # all is done, and nobody has heard of it
             sys.settrace(None)
             sys.setprofile(None)
             tell(count)
