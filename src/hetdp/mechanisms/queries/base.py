@@ -364,6 +364,14 @@ def exact_sum(steps: NDArray[np.int64]) -> int:
     return (int((steps >> 32).sum()) << 32) + int((steps & np.int64(low)).sum())
 
 
+def exact_sums(steps: NDArray[np.int64], cells: NDArray[np.intp], count: int) -> list[int]:
+    """Add 64-bit integers without overflow, each to one of so many cells."""
+    high, low = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    np.add.at(high, cells, steps >> 32)
+    np.add.at(low, cells, steps & np.int64(0xFFFFFFFF))
+    return [(upper << 32) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+
+
 def linear_shrinkage(whole: Floats, targets: Floats) -> Floats:
     """Solve w * whole = targets; an item without influence needs no shrinking."""
     return np.divide(targets, whole, out=np.ones_like(whole), where=whole > 0)

@@ -20,6 +20,7 @@ from hetdp.mechanisms.queries.base import (
     ItemwiseQuery,
     Query,
     exact_sum,
+    exact_sums,
     exact_total,
     floats,
     require_finite,
@@ -247,8 +248,7 @@ class _Histogram(ItemwiseQuery):
         return floats(np.bincount(self.bin_of(clamped) + 1, weights=shrinkage, minlength=self.bins + 1)[1:])
 
     def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:
-        bins = self.bin_of(clamped)
-        return [exact_sum(steps[bins == place]) for place in range(self.bins)]
+        return exact_sums(steps, self.bin_of(clamped) + 1, self.bins + 1)[1:]
 
     @property
     def why_no_estimate(self) -> str | None:

@@ -254,19 +254,22 @@ def sort_by_key(keys: Views, free: Places, order: Views) -> None:
 
 
 @kernel
-def count_matches(users: Views, truth: Views, view: Views) -> int:
-    """Return how many peers of the rows `truth` are among as many first ones in the views of `users`."""
+def count_matches(users: Views, truth: Views, view: Views, viewed: Places) -> int:
+    """Return how many peers of the rows `truth` are among as many first ones in the views of `users`.
+
+    `viewed` holds the last row in whose view each peer was, and -1 on entry.
+    """
     matches = 0
     k = truth.shape[1]
     for row in range(users.size):
         for slot in range(k):
+            peer = view[users[row], slot]
+            if peer >= 0:
+                viewed[peer] = row
+        for slot in range(k):
             peer = truth[row, slot]
-            if peer < 0:
-                continue
-            for other in range(k):
-                if view[users[row], other] == peer:
-                    matches += 1
-                    break
+            if peer >= 0 and viewed[peer] == row:
+                matches += 1
     return matches
 
 

@@ -192,7 +192,7 @@ class BestPeers:
         """Return how many of the peers in `truth`, one row per user, are in the views now."""
         from hetdp.neighbors._kernels.vicinity import count_matches
 
-        return int(count_matches(users, truth, self.view))
+        return int(count_matches(users, truth, self.view, np.full(len(self.view), -1, dtype=np.int64)))
 
     def comparisons(self, seconds: float) -> Comparisons:
         """Return how many comparisons there were so far."""
