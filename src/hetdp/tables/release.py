@@ -256,8 +256,9 @@ def _answer(
     """Add noise to the integer sums of every group, and say what they tell."""
     keys = _chosen_keys(plan, found, stream) if plan.unknown else list(bound.keys)
     steps = noisy_sums(plan, keys, found, stream)
+    told = [(added, own, added.steps_per_unit, plan.scale(added)) for added, own in steps.items()]
     noisy = [
-        {added: NoisySum(own[place] / added.steps_per_unit, plan.scale(added)) for added, own in steps.items()}
+        {added: NoisySum(own[place] / steps_per_unit, scale) for added, own, steps_per_unit, scale in told}
         for place in range(len(keys))
     ]
     context = plan.context(_everybody(noisy), dialled=dialled)
@@ -280,10 +281,15 @@ def noisy_sums(
     plan: TablePlan, keys: Sequence[tuple[Any, ...]], found: GroupSums, stream: Stream
 ) -> dict[Sum, list[int]]:
     """Return each sum of every group in steps, with noise: all that ever leaves of the exact ones."""
-    nobody = dict.fromkeys(plan.released, 0)
-    groups = [found.get(key, nobody) for key in keys]
-    noise = {added: laplace_integers(plan.spread(added), len(keys), stream).tolist() for added in plan.released}
-    return {added: [sums[added] + one for sums, one in zip(groups, own, strict=True)] for added, own in noise.items()}
+    released = plan.released
+    exact = {key: [sums[added] for added in released] for key, sums in found.items()}
+    nobody = [0] * len(released)
+    groups = [exact.get(key, nobody) for key in keys]
+    noise = {added: laplace_integers(plan.spread(added), len(keys), stream).tolist() for added in released}
+    return {
+        added: [sums[place] + one for sums, one in zip(groups, own, strict=True)]
+        for place, (added, own) in enumerate(noise.items())
+    }
 
 
 def _chosen_keys(plan: TablePlan, found: GroupSums, stream: Stream) -> list[tuple[Any, ...]]:
