@@ -239,6 +239,7 @@ def _seen(profile: Sequence[float], size: int, random_state: RandomState, *, eng
     """Return what one recipient sees of one user, who has some of six items: each of many of both is a run.
 
     Sketches are seen by recipients with one item each, who tell all bits of a user; scores by one who has everything.
+    What a bit is worth follows from the bits of everybody, to the last digits, which all runs of a fit would share.
     """
     stream, sketched, found = as_stream(random_state), engine == "sketch", 0
     readers = ITEMS if sketched else _WATCHING
@@ -254,7 +255,7 @@ def _seen(profile: Sequence[float], size: int, random_state: RandomState, *, eng
         scored, indices = (part[:readers] for part in model.kneighbors())
         matrix = np.full((readers, profiles.n_users), _UNMET)
         np.put_along_axis(matrix, indices.astype(np.int64), scored, axis=1)
-        seen.append(matrix[:, readers:].T if sketched else matrix[:, readers:].reshape(-1, 1))
+        seen.append(matrix[:, readers:].T.round(6) if sketched else matrix[:, readers:].reshape(-1, 1))
         found += len(seen[-1])
     return np.concatenate(seen)[:size]
 
