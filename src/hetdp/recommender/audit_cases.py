@@ -174,14 +174,7 @@ FRONT_DOORS: dict[str, FrontDoor] = {
 
 
 # Models from sketches.
-def dealt(
-    profile: Sequence[float],
-    size: int,
-    random_state: RandomState,
-    *,
-    epsilon: Fraction = EPSILON,
-    only: int | None = None,
-) -> Floats:
+def dealt(profile: Sequence[float], size: int, random_state: RandomState) -> Floats:
     """Return the bits of as many people with the same profile, by the counts of all items and by those of the head."""
     stream, items = as_stream(random_state), having(profile)
     profiles = Profiles.from_pairs(
@@ -191,15 +184,15 @@ def dealt(
         user_ids=np.arange(size),
         item_ids=np.arange(ITEMS + _UNWANTED),
     )
-    counts, head, evidence = learned(profiles, stream, epsilon=epsilon, n_head=ITEMS)
+    counts, head, evidence = learned(profiles, stream, n_head=ITEMS)
     related = counts.copy()
     related[head] = evidence.counts
     columns = []
-    for item in range(ITEMS) if only is None else [only]:
-        first, second = (_ones(value, size, epsilon) for value in (counts[item], related[item]))
+    for item in range(ITEMS):
+        first, second = (_ones(value, size, EPSILON) for value in (counts[item], related[item]))
         columns.append(_shuffled(first, size, stream))
-        if only is None:  # two passes that have seen the same bits have seen the same people
-            columns.append(columns[-1] if second == first else _shuffled(second, size, stream))
+        # Two passes that have seen the same bits have seen the same people.
+        columns.append(columns[-1] if second == first else _shuffled(second, size, stream))
     return np.stack(columns, axis=1)
 
 
@@ -210,7 +203,7 @@ def _ones(count: float, n_people: int, epsilon: Fraction) -> int:
 
 def _shuffled(ones: int, size: int, stream: Stream) -> Floats:
     column = np.zeros(size)
-    column[np.argsort(stream.uniforms(size))[:ones]] = 1.0
+    column[np.argpartition(stream.uniforms(size), min(ones, size - 1))[:ones]] = 1.0
     return column
 
 
