@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.support.errors import refused
 
 import hetdp
@@ -118,6 +118,7 @@ def test_no_history_makes_the_ledger_count_too_little_or_anybody_lose_too_much(h
         truth.check(limit)
 
 
+@settings(max_examples=50)
 @given(
     st.integers(1, 60),
     st.sampled_from([0.05, 0.1, 0.2, 0.3, 1 / 3, 0.7, 0.9, 1.0]),

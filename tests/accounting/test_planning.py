@@ -58,10 +58,11 @@ def test_more_is_needed_where_less_is_known_or_more_is_wanted():
     def level(stretched=None, *, within=1.0, **more):
         return hetdp.plan(stretched or hetdp.stretch(query, dials, prior=[0.8]), within=within, **more).amount
 
-    assert level(hetdp.stretch(query, 1.0)) < level() < level(hetdp.stretch(query, dials))
-    assert level(within=2.0) < level() < level(confidence=0.99)
+    usual = level()
+    assert level(hetdp.stretch(query, 1.0)) < usual < level(hetdp.stretch(query, dials))
+    assert level(within=2.0) < usual < level(confidence=0.99)
     assert level(deviation=5.0, within=0.85) < level(within=0.85) < level(deviation=50.0, within=0.85)
-    assert level(denominator=100.0) < level() < level(denominator=0.12)
+    assert level(denominator=100.0) < usual < level(denominator=0.12)
     public = hetdp.stretch(query, 1.0)
     assert hetdp.plan(public, within=1.0, drops=True).denominator is not None
 

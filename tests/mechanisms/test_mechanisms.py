@@ -67,13 +67,13 @@ def test_same_stream_same_answer_at_weight_zero(make):
 
 @pytest.mark.parametrize(
     ("name", "item"),
-    [*((name, 1) for name in MAKERS), *((name, item) for name in NOT_AUDITED for item in (2, 3))],
+    [*((name, 1) for name in MAKERS if name != "sampling a median"), *((name, 2) for name in NOT_AUDITED)],
 )
 def test_measured_loss_stays_below_the_promise(name, item):
     """False-alarm rate 1e-6 each; outputs are reduced to the cell or candidate that tells most.
 
-    A weight of 0.3, where sampling as often as the weight says would cost 1.07 instead of 0.6. Audits in tests/privacy
-    look at weights of 0.8 and 1, of all mechanisms but `NOT_AUDITED`.
+    Items of weights 0.3 and 0.7: if sampling ignored weights, 2.7 and 1.17 times the promise would be certified.
+    Audits in tests/privacy look at weights of 0.8 and 1, of all mechanisms but `NOT_AUDITED`.
     """
     mechanism = MAKERS[name](WEIGHTS)
     plan = mechanism.plan(noise="laplace", amount=2.0)

@@ -143,17 +143,17 @@ def test_exhaustive_equals_brute_force():
 @pytest.mark.slow
 def test_falsify_refutes_wrong_declarations():
     too_small = queries.custom(lambda x: float(3 * x.sum()), UNIT, lipschitz=1.0)
-    found = hetdp.falsify(too_small, random_state=0)
+    found = hetdp.falsify(too_small, tries=200, random_state=0)
     assert found.refuted
     assert "Refuted" in found.message
     wrong_curve = queries.custom(lambda x: float((x**0.5).sum()), UNIT, modular_sensitivity=lambda w: w)
-    assert hetdp.falsify(wrong_curve, random_state=0).refuted
+    assert hetdp.falsify(wrong_curve, tries=200, random_state=0).refuted
 
 
 @pytest.mark.slow
 def test_falsify_is_not_fooled_by_an_item_declared_without_influence():
     wrong = queries.custom(lambda x: float(x[0] + x[1]), Box.uniform(0, 1, size=2), lipschitz=[1.0, 0.0])
-    assert hetdp.falsify(wrong, random_state=0).refuted
+    assert hetdp.falsify(wrong, tries=200, random_state=0).refuted
 
 
 def test_a_custom_function_never_shows_a_private_value():

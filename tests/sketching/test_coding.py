@@ -119,7 +119,7 @@ def test_spare_bits_are_refused():
 def test_whatever_arrives_is_refused_or_is_exactly_what_would_be_sent():
     """Fuzzing: random bytes, sent sketches with bytes changed, cut, or moved."""
     read = 0
-    for turn in range(20_000):
+    for turn in range(8_000):
         if turn % 100 == 0:
             start = USUAL.shorten(drawn(10_000, 50, 3))
         sent = bytearray(start)
@@ -136,4 +136,4 @@ def test_whatever_arrives_is_refused_or_is_exactly_what_would_be_sent():
             continue
         assert USUAL.shorten(raw) == bytes(sent)
         read += 1
-    assert read > 1000
+    assert read > 400
