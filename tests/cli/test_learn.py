@@ -156,7 +156,12 @@ class TestCluster:
     def test_files_are_read_and_summed_by_workers(self, run):
         distributed = pytest.importorskip("distributed", reason="needs dask[distributed]")
         with distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            protocol="tcp://",  # what is sent is pickled, although the worker is in this process
+            dashboard_address=None,
+            silence_logs=50,
         ) as cluster:
             at = ("--dask", cluster.scheduler_address)
             for data in (("part-0.csv", "part-1.csv"), ("likes.csv",)):

@@ -7,10 +7,10 @@ import io
 import json
 import math
 import re
-import shutil
 from html import unescape
 
 import pytest
+from tests.support.page_browser import browser, needs_chromium
 
 from hetdp.experiments.evaluation import Outcome, Point
 from hetdp.experiments.figure_points import BY_OVERLAP, SAME, TAKING_PART, FigurePoint, figure_points
@@ -24,7 +24,6 @@ from hetdp.experiments.weight_rules import GROUPS
 from hetdp.plots import styled
 from hetdp.profiles import Profiles
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WIDTHS = {"desktop": 1280, "phone": 390}
 #: Pixels between the margins.
 A4_LANDSCAPE = 1032
@@ -51,6 +50,13 @@ def made(tmp_path_factory):
         cycles=5,
     )
     return reproduce(settings, folder / "out")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -256,38 +262,34 @@ def test_series_unknown_to_a_figure_get_a_colour_of_their_own():
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
-def test_a_browser_draws_all_charts_without_errors_or_requests(made, html, width, scheme):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+@needs_chromium
+@pytest.mark.parametrize(("width", "scheme"), [("desktop", "light"), ("phone", "dark")])
+def test_a_browser_draws_all_charts_without_errors_or_requests(chromium, made, html, width, scheme):
     problems, requests = [], []
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTHS[width], "height": 900}, color_scheme=scheme)
-        page.on("console", lambda message: problems.append(message.text) if message.type != "log" else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(made.files[0].as_uri())
-        page.wait_for_selector("html[data-drawn]", timeout=60_000)
-        charts = page.locator(".chart svg.marks")
-        assert charts.count() == len(charts_in(html)) > 20
-        drawn = page.evaluate(
-            "[...document.querySelectorAll('.chart svg.marks')]"
-            ".map(svg => svg.querySelectorAll('.mark-symbol path').length)"
-        )
-        assert min(drawn) > 0
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert overflow <= 0
-        label = page.locator(".chart svg .role-axis-label text").first
-        ink = page.evaluate("getComputedStyle(document.body).getPropertyValue('--muted')").strip()
-        assert _hex(label.evaluate("text => getComputedStyle(text).fill")) == ink
-        page.locator("#chart-figure1-0 svg.marks").scroll_into_view_if_needed()
-        points = page.locator("#chart-figure1-0 svg .mark-symbol path[opacity='0'], #chart-figure1-0 .mark-symbol path")
-        points.last.hover(force=True)
-        page.wait_for_selector("#vg-tooltip-element.visible", timeout=5_000)
-        assert "95 % interval" in page.locator("#vg-tooltip-element").inner_text()
-        browser.close()
+    page = chromium.new_page(viewport={"width": WIDTHS[width], "height": 900}, color_scheme=scheme)
+    page.on("console", lambda message: problems.append(message.text) if message.type != "log" else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(made.files[0].as_uri())
+    page.wait_for_selector("html[data-drawn]", timeout=60_000)
+    charts = page.locator(".chart svg.marks")
+    assert charts.count() == len(charts_in(html)) > 20
+    drawn = page.evaluate(
+        "[...document.querySelectorAll('.chart svg.marks')]"
+        ".map(svg => svg.querySelectorAll('.mark-symbol path').length)"
+    )
+    assert min(drawn) > 0
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0
+    label = page.locator(".chart svg .role-axis-label text").first
+    ink = page.evaluate("getComputedStyle(document.body).getPropertyValue('--muted')").strip()
+    assert _hex(label.evaluate("text => getComputedStyle(text).fill")) == ink
+    page.locator("#chart-figure1-0 svg.marks").scroll_into_view_if_needed()
+    points = page.locator("#chart-figure1-0 svg .mark-symbol path[opacity='0'], #chart-figure1-0 .mark-symbol path")
+    points.last.hover(force=True)
+    page.wait_for_selector("#vg-tooltip-element.visible", timeout=5_000)
+    assert "95 % interval" in page.locator("#vg-tooltip-element").inner_text()
+    page.close()
     assert problems == []
     assert [url for url in requests if not url.startswith(("file://", "data:"))] == []
     assert len([url for url in requests if url.startswith("file://")]) == 1
@@ -298,20 +300,17 @@ def _hex(color):
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
-def test_on_paper_nothing_is_cut_off_and_two_figures_fit_on_a_page(made):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTHS["desktop"], "height": 900})
-        page.goto(made.files[0].as_uri())
-        page.wait_for_selector("html[data-drawn]", timeout=60_000)
-        page.emulate_media(media="print")
-        page.set_viewport_size({"width": A4_LANDSCAPE, "height": 700})
-        boxes = "[...document.querySelectorAll(%r)].map(thing => thing.getBoundingClientRect().%s)"
-        assert max(page.evaluate(boxes % ("table, .legend, .chart svg.marks", "right"))) <= A4_LANDSCAPE
-        assert 100 < max(page.evaluate(boxes % (".chart svg.marks", "height"))) < 210
-        browser.close()
+@needs_chromium
+def test_on_paper_nothing_is_cut_off_and_two_figures_fit_on_a_page(chromium, made):
+    page = chromium.new_page(viewport={"width": WIDTHS["desktop"], "height": 900})
+    page.goto(made.files[0].as_uri())
+    page.wait_for_selector("html[data-drawn]", timeout=60_000)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": A4_LANDSCAPE, "height": 700})
+    boxes = "[...document.querySelectorAll(%r)].map(thing => thing.getBoundingClientRect().%s)"
+    assert max(page.evaluate(boxes % ("table, .legend, .chart svg.marks", "right"))) <= A4_LANDSCAPE
+    assert 100 < max(page.evaluate(boxes % (".chart svg.marks", "height"))) < 210
+    page.close()
 
 
 def test_every_number_as_csv():

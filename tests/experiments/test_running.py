@@ -100,7 +100,12 @@ def test_several_processes_find_what_one_finds(tmp_path, crowd, tasks):
 def test_a_cluster_finds_what_one_process_finds(tmp_path, crowd, tasks):
     distributed = pytest.importorskip("distributed", reason="needs dask[distributed]")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp://",  # as between machines: what is sent is pickled, although both workers are in this process
+        dashboard_address=None,
+        silence_logs=50,
     )
     with cluster, ResultsStore(tmp_path / "1.sqlite") as one, ResultsStore(tmp_path / "2.sqlite") as two:
         runner = DaskRunner(cluster.scheduler_address)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from xml.etree import ElementTree as ET
 import altair as alt
 import pytest
 from tests.support.errors import refused
+from tests.support.page_browser import browser, needs_chromium
 
 from hetdp.cards import BLUE, DARK, GREEN, INK, LINE, MUTED, OCHRE, ORANGE, PAPER, PINK, PURPLE, RED
 from hetdp.core.errors import MissingExtra
@@ -28,8 +28,14 @@ from hetdp.plots import (
     titled,
 )
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ROWS = [{"name": "<b>&", "estimate": 2.0, "low": 1.0, "high": 3.0, "value": 1.5}]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture
@@ -111,23 +117,20 @@ def test_rules_for_dark_pages_reach_nothing_else():
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("ending", [".svg", ".html"])
-def test_a_browser_shows_it_in_the_colours_of_the_page(chart, tmp_path, scheme, ending):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+def test_a_browser_shows_it_in_the_colours_of_the_page(chromium, chart, tmp_path, scheme, ending):
     save(chart, tmp_path / f"chart{ending}")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(color_scheme=scheme)
-        requests, errors = [], []
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto((tmp_path / f"chart{ending}").as_uri())
-        title = page.locator("svg text", has_text="A <title> & more")
-        title.wait_for(state="attached")
-        color = title.evaluate("node => getComputedStyle(node).fill")
-        browser.close()
+    page = chromium.new_page(color_scheme=scheme)
+    requests, errors = [], []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / f"chart{ending}").as_uri())
+    title = page.locator("svg text", has_text="A <title> & more")
+    title.wait_for(state="attached")
+    color = title.evaluate("node => getComputedStyle(node).fill")
+    page.close()
     wanted = INK if scheme == "light" else DARK[INK]
     assert color == "rgb({}, {}, {})".format(*(int(wanted[place : place + 2], 16) for place in (1, 3, 5)))
     assert not errors
@@ -135,30 +138,25 @@ def test_a_browser_shows_it_in_the_colours_of_the_page(chart, tmp_path, scheme, 
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
-def test_an_image_in_a_page_follows_the_scheme_of_that_page(chart, tmp_path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+@needs_chromium
+def test_an_image_in_a_page_follows_the_scheme_of_that_page(chromium, chart, tmp_path):
     save(chart, tmp_path / "chart.svg")
     for scheme in ("light", "dark"):
         (tmp_path / f"{scheme}.html").write_text(
             f'<html style="color-scheme:{scheme}"><body style="margin:0"><img src="chart.svg"></body></html>'
         )
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(color_scheme="light")
-        shown = {}
-        for scheme in ("light", "dark"):
-            page.goto((tmp_path / f"{scheme}.html").as_uri())
-            shown[scheme] = (
-                page.evaluate(
-                    """async () => {
-                  const image = document.querySelector("img"); await image.decode();
-                  return image.naturalWidth;
-                }"""
-                ),
-                page.screenshot(clip={"x": 2, "y": 2, "width": 4, "height": 4}),
-            )
-        browser.close()
+    page = chromium.new_page(color_scheme="light")
+    shown = {}
+    for scheme in ("light", "dark"):
+        page.goto((tmp_path / f"{scheme}.html").as_uri())
+        width = page.evaluate(
+            """async () => {
+              const image = document.querySelector("img"); await image.decode();
+              return image.naturalWidth;
+            }"""
+        )
+        shown[scheme] = width, page.screenshot(clip={"x": 2, "y": 2, "width": 4, "height": 4})
+    page.close()
     assert shown["light"][0] > 0
     assert shown["light"][1] != shown["dark"][1]
 

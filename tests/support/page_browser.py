@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 import pytest
 
-from hetdp.node.page import serve
-
 
 def chromium_path():
     return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -35,6 +33,8 @@ def browser():
 @contextmanager
 def served(node):
     """Serve the page of a node from a thread; yield the address to open."""
+    from hetdp.node.page import serve
+
     addresses, listening = [], threading.Event()
 
     def announce(address):
@@ -55,13 +55,16 @@ def served(node):
 class Tab:
     """A tab that remembers what it asked for and what it complained about."""
 
-    def __init__(self, context, origin):
-        self.context, self.origin = context, origin
+    def __init__(self, page, origin):
+        self.page, self.context, self.origin = page, page.context, origin
         self.requests, self.complaints = [], []
-        self.page = context.new_page()
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self._listeners = {
+            "request": lambda request: self.requests.append(request.url),
+            "console": lambda message: self.complaints.append(message.text),
+            "pageerror": lambda error: self.complaints.append(str(error)),
+        }
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
 
     def check(self):
         """Every request went to the page's own server, and nothing was complained about."""
@@ -69,14 +72,39 @@ class Tab:
         assert foreign == []
         assert self.complaints == []
 
+    def leave(self):
+        """Leave nothing to the next test: no listener, no route, no second tab, no cookie, no page that goes on asking.
+
+        What pages keep in the browser belongs to their origin, and every test has a server and a port of its own.
+        """
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
+        self.page.unroute_all(behavior="ignoreErrors")
+        for other in self.context.pages:
+            if other is not self.page:
+                other.close()
+        self.context.clear_cookies()
+        self.page.goto("about:blank")
+
 
 @contextmanager
 def opened(started, address, **options):
     """Open the printed address in a fresh profile of the browser."""
     context = started.new_context(**options)
     try:
-        tab = Tab(context, address.partition("/?")[0])
+        tab = Tab(context.new_page(), address.partition("/?")[0])
         tab.page.goto(address)
         yield tab
     finally:
         context.close()
+
+
+@contextmanager
+def opened_in(page, address):
+    """Open the printed address in a tab that is there already: a profile of its own would take a new process."""
+    tab = Tab(page, address.partition("/?")[0])
+    try:
+        page.goto(address)
+        yield tab
+    finally:
+        tab.leave()

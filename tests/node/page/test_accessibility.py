@@ -13,18 +13,20 @@ AXE = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 PAGES = ("items", "privacy", "neighbours", "network", "data", "leave", "nowhere")
 
 
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as started:
+        yield started
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_axe_finds_nothing(nodes, width, scheme):
+def test_axe_finds_nothing(chromium, nodes, width, scheme):
     node = nodes.lived_in()
     node.hide(node.neighbors()[-1].key_hex)
     node.import_items(b"Amber jazz\nno such title\n", kind="titles")
     node.pause()
     found, size = {}, {"width": width, "height": 900}
-    with (
-        browser() as started,
-        served(node) as address,
-        opened(started, address, viewport=size, color_scheme=scheme) as tab,
-    ):
+    with served(node) as address, opened(chromium, address, viewport=size, color_scheme=scheme) as tab:
         tab.page.locator("#open-all").click()
         tab.page.locator("#open-all", has_text="Close all").wait_for()
         for path in PAGES:

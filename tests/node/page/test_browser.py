@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from tests.support.page_browser import browser, needs_chromium, opened, served
+from tests.support.page_browser import browser, needs_chromium, opened, opened_in, served
 
 pytest.importorskip("playwright", reason="playwright is not installed: pip install --group test")
 pytestmark = [needs_chromium, pytest.mark.browser]
@@ -15,6 +15,12 @@ pytestmark = [needs_chromium, pytest.mark.browser]
 def chromium():
     with browser() as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def blank(chromium):
+    """Return a tab for the tests that need no profile of their own."""
+    return chromium.new_context().new_page()
 
 
 @pytest.fixture
@@ -31,9 +37,9 @@ def wait_until(tab, check):
     pytest.fail("waited in vain")
 
 
-def test_first_run(chromium, nodes):
+def test_first_run(blank, nodes):
     node = nodes.new(items=5000, most_items=5000)
-    with served(node) as address, opened(chromium, address) as tab:
+    with served(node) as address, opened_in(blank, address) as tab:
         page = tab.page
         assert page.url == f"{tab.origin}/items", "the token has left the address"
         assert page.locator("h2", has_text="Three steps").is_visible()
@@ -54,8 +60,8 @@ def open_all(tab):
     tab.page.locator("#open-all", has_text="Close all").wait_for()
 
 
-def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         open_all(tab)
         slider = tab.page.locator("#dial-0")
         slider.focus()
@@ -78,8 +84,8 @@ def test_a_slider_moves_with_the_keyboard_and_keeps_the_focus(chromium, node):
         tab.check()
 
 
-def test_a_slider_moves_with_the_mouse(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_a_slider_moves_with_the_mouse(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         open_all(tab)
         slider = tab.page.locator("#dial-0")
         slider.scroll_into_view_if_needed()
@@ -95,8 +101,8 @@ def test_a_slider_moves_with_the_mouse(chromium, node):
         tab.check()
 
 
-def test_search_follows_the_typing_and_keeps_the_caret(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_search_follows_the_typing_and_keeps_the_caret(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         tab.page.locator("#search").press_sequentially("wild sl", delay=40)
         tab.page.locator(".found li", has_text="Wild sleep").first.wait_for()
         tab.page.keyboard.type("eep 2")
@@ -124,8 +130,8 @@ def script_on_its_way(tab, path):
     tab.page.unroute("**/static/page.js")
 
 
-def test_what_was_entered_before_the_script_came_is_sent(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_what_was_entered_before_the_script_came_is_sent(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         with script_on_its_way(tab, "items"):
             tab.page.locator("#search").fill("amber jazz")
         tab.page.locator("#add-46").wait_for()
@@ -141,8 +147,8 @@ def test_what_was_entered_before_the_script_came_is_sent(chromium, node):
         tab.check()
 
 
-def test_what_was_entered_survives_what_is_done_at_once_elsewhere(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_what_was_entered_survives_what_is_done_at_once_elsewhere(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         page = tab.page
         open_all(tab)
         both = (
@@ -169,10 +175,10 @@ def test_what_was_entered_survives_what_is_done_at_once_elsewhere(chromium, node
         tab.check()
 
 
-def test_recommendations_appear_by_themselves(chromium, nodes):
+def test_recommendations_appear_by_themselves(blank, nodes):
     node = nodes.new()
     node.store.profile.set_dials(dict.fromkeys(range(20), 100))
-    with served(node) as address, opened(chromium, address) as tab:
+    with served(node) as address, opened_in(blank, address) as tab:
         tab.page.get_by_role("link", name="Neighbours").click()
         assert "Waiting for the first sketches" in tab.page.locator("#advice").inner_text()
         node.meet(30)
@@ -187,8 +193,8 @@ def test_recommendations_appear_by_themselves(chromium, nodes):
         tab.check()
 
 
-def test_a_new_epoch_shows_by_itself(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_a_new_epoch_shows_by_itself(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         assert "Epoch 5" in tab.page.locator("#epoch").inner_text()
         node.now_s += node.network.epoch_length_s
         node.pass_epochs(1)
@@ -196,8 +202,8 @@ def test_a_new_epoch_shows_by_itself(chromium, node):
         tab.check()
 
 
-def test_the_chosen_item_is_explained(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_the_chosen_item_is_explained(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         tab.page.get_by_role("navigation").get_by_role("link", name="My privacy").click()
         tab.page.locator("#choose").select_option(label="Northern tea")
         tab.page.get_by_text("no influence at all").wait_for()
@@ -205,8 +211,8 @@ def test_the_chosen_item_is_explained(chromium, node):
         tab.check()
 
 
-def test_the_keyboard_reaches_everything(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_the_keyboard_reaches_everything(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         tab.page.keyboard.press("Tab")
         assert tab.page.evaluate("document.activeElement.className") == "skip"
         tab.page.keyboard.press("Enter")
@@ -292,9 +298,9 @@ def test_a_file_is_brought_in_and_a_copy_taken_out(chromium, node, script, tmp_p
         tab.check()
 
 
-def test_what_was_entered_is_not_lost_when_the_node_has_news(chromium, node):
+def test_what_was_entered_is_not_lost_when_the_node_has_news(blank, node):
     """The page shows the new epoch, so it was loaded again; nothing that was entered was sent or focused."""
-    with served(node) as address, opened(chromium, address) as tab:
+    with served(node) as address, opened_in(blank, address) as tab:
         tab.page.goto(f"{tab.origin}/data")
         tab.page.locator("#text").fill("Amber jazz")
         tab.page.locator("#kind").select_option("titles")
@@ -327,8 +333,8 @@ def test_leaving_ends_with_a_last_page(chromium, node, script):
         assert "does not answer" not in page.locator("body").inner_text(), "nobody is asked any more"
 
 
-def test_a_neighbour_is_hidden(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_a_neighbour_is_hidden(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         page, first = tab.page, node.neighbors()[0]
         page.goto(f"{tab.origin}/neighbours")
         page.get_by_role("button", name=f"Hide {first.name}").click()
@@ -373,8 +379,8 @@ def another_site(html):
         thread.join()
 
 
-def test_another_site_can_neither_read_nor_write_nor_frame(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_another_site_can_neither_read_nor_write_nor_frame(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         before = dict(node.dials)
         fields = '<input name="dial" value="0"><button>Go</button>'
         html = f"""<!doctype html><iframe src="{tab.origin}/items"></iframe>
@@ -398,8 +404,8 @@ def test_another_site_can_neither_read_nor_write_nor_frame(chromium, node):
         assert tab.page.locator("#list").is_visible()
 
 
-def test_a_stopped_node_is_noticed(chromium, node):
-    with served(node) as address, opened(chromium, address) as tab:
+def test_a_stopped_node_is_noticed(blank, node):
+    with served(node) as address, opened_in(blank, address) as tab:
         node.stopping.set()
         tab.page.get_by_text("The node does not answer.").wait_for(timeout=20_000)
 
