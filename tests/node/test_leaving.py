@@ -1,14 +1,13 @@
 """Leaving: closed before anything else, consistent wherever it is broken off, nothing of the node's left behind."""
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
+import shutil
 import threading
+from contextlib import closing
+from functools import partial
 
 import msgspec
 import pytest
+from tests.support.node_kills import changes, killed_at, moments_of
 from tests.support.node_swarm import a_network
 
 from hetdp.core.errors import DataError
@@ -132,55 +131,26 @@ def test_files_of_others_are_left_and_told(home):
     assert [path.name for path in home.iterdir()] == ["holiday.jpg"]
 
 
-STEPS = """
-    import os, signal, sys
-    from pathlib import Path
-    from hetdp.node.handle import NodeHandle
-    from hetdp.node.leaving import finish_leaving
-
-    home, left = Path(sys.argv[1]), int(sys.argv[2])
-    removed = Path.unlink
-
-    def unlink(path, missing_ok=False):
-        global left
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        left -= path.exists()
-        removed(path, missing_ok=missing_ok)
-
-    Path.unlink = unlink
-    handle = NodeHandle.open(home)
-    handle.leave(erase=True)
-    handle.close()
-    finish_leaving(home)
-"""
-
-
 def test_killed_at_any_step_it_draws_nothing_and_leaving_again_finishes(home):
-    """Every number of files removed before the kill, until it gets through."""
-    import shutil
-
-    seen = 0
-    for step in range(20):
-        copy = home.parent / f"copy-{step}"
+    """Killed before each file that is removed, and when all are."""
+    with closing(NodeHandle.open(home)) as handle:
+        handle.leave(erase=True)
+    copy = home.parent / "copy"
+    shutil.copytree(home, copy)
+    moments = moments_of(partial(finish_leaving, copy), changes)
+    assert not copy.exists()
+    assert moments >= 6, "identity, store, settings, network, lock at least"
+    for moment in range(1, moments + 1):
         shutil.copytree(home, copy)
-        command = [sys.executable, "-c", textwrap.dedent(STEPS), str(copy), str(step)]
-        code = subprocess.run(command, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}).returncode
-        if code == 0:
-            assert not copy.exists()
-            break
-        assert code == -signal.SIGKILL
-        seen += 1
+        assert killed_at(moment, partial(finish_leaving, copy), changes)
         if (copy / "identity.key").exists() and (copy / "node.db").exists():
-            handle = NodeHandle.open(copy)
-            assert (handle.mode(), published(handle)) == ("closed", None)
-            handle.close()
+            with closing(NodeHandle.open(copy)) as handle:
+                assert (handle.mode(), published(handle)) == ("closed", None)
         else:
             with pytest.raises(DataError):
                 NodeHandle.open(copy)
         assert finish_leaving(copy) == []
         assert not copy.exists()
-    assert seen >= 5, "identity, store, settings, network, lock at least"
 
 
 def test_a_node_on_its_way_is_not_erased(home):

@@ -90,7 +90,7 @@ def test_a_partition_of_a_quiet_network_heals(quiet):
 
 
 def test_the_dead_leave_the_views_of_a_quiet_network(quiet):
-    for number in range(2, 12):
+    for number in range(2, 14):
         quiet.leave(number)
     quiet.cycles(2 * HOUR)
     living = {identity_of(number).key for number in quiet.nodes}
