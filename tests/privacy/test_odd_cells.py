@@ -8,20 +8,23 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from hetdp.profiles import formats
+
+#: Bytes that are read at a time where a cell is longer than two blocks.
+BLOCK = 2**20
+LARGE = "longer than two blocks"
 #: What the cell of a row of weight 0 may hold; the first is an ordinary one.
 CELLS = {
     "ordinary": b"7",
     "bytes that are no text": b"caf\xe9\xff",
     "3 MB": b"x" * 3_000_000,
-    "longer than two blocks": b"y" * (2**26 + 2**20),
+    LARGE: b"y" * (3 * BLOCK),
     "a decimal point": b"3.5",
     "a text": b"tea",
     "nothing": b"",
     "a very large number": b"9" * 30,
     "another item": b"77",
 }
-LARGE = "longer than two blocks"
-EACH = [pytest.param(cell, marks=pytest.mark.slow if cell == LARGE else ()) for cell in CELLS]
 PAIRS = [(user, item, (0.5, 1.0)[(user + item) % 2]) for user in range(12) for item in range(user % 4, 30, 4)]
 MEAN = ("--query", "mean", "--column", "hours", "--lower", 0, "--upper", 80, "--weight-column", "privacy")
 GROUPED = ("--aggregate", "mean:hours:0:80", "--by", "ward", "--keys", "wards.txt", "--weight-column", "privacy")
@@ -53,9 +56,11 @@ def folder(tmp_path, monkeypatch):
     Path("items.txt").write_text("".join(f"{item}\n" for item in range(30)))
 
 
-@pytest.mark.parametrize("cell", EACH)
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("path", ["likes.csv", "likes.tsv", "likes.csv.gz"])
-def test_pairs_of_weight_0_decide_no_exit_code(run, path, cell):
+def test_pairs_of_weight_0_decide_no_exit_code(run, monkeypatch, path, cell):
+    if cell == LARGE:
+        monkeypatch.setattr(formats, "_BLOCK", BLOCK)
     tabs = {"mark": b"\t", "names": b"user\titem\tweight\n"}
     write_pairs(path, CELLS[cell], **(tabs if path == "likes.tsv" else {}))
     assert run("neighbors", path, "--epsilon", 1, "-k", 2, "--dry-run")[0] == 0
@@ -92,13 +97,24 @@ def test_parquet_too(run, item):
     assert run("neighbors", "likes.parquet", "--epsilon", 1, "-k", 2)[0] == 0
 
 
-@pytest.mark.parametrize("cell", EACH)
+@pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("path", ["people.csv", "people.csv.gz"])
-def test_values_of_weight_0_decide_no_exit_code(run, path, cell):
-    write_people(path, hours=CELLS[cell])
+def test_values_of_weight_0_decide_no_exit_code(run, monkeypatch, path, cell):
+    if cell == LARGE:
+        monkeypatch.setattr(formats, "_BLOCK", BLOCK)
+    check_people(run, path, CELLS[cell])
+
+
+@pytest.mark.slow
+def test_a_value_of_weight_0_that_is_longer_than_every_buffer_decides_no_exit_code(run):
+    check_people(run, "people.csv", b"y" * (2 * formats._BLOCK + BLOCK))
+
+
+def check_people(run, path, cell):
+    write_people(path, hours=cell)
     assert run("release", path, *MEAN, "--epsilon", 1)[0] == 0
     assert run("release", path, *GROUPED, "--epsilon", 1)[0] == 0
-    write_people(path, ward=CELLS[cell])
+    write_people(path, ward=cell)
     assert run("release", path, *GROUPED, "--unit", "id", "--ledger", "ledger.db", "--epsilon", 1)[0] == 0
 
 

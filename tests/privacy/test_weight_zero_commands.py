@@ -103,8 +103,8 @@ WALKS = {
         ("label", "kept.hetdp", "-o", "card.html"),
     ],
     "reproduce": [
-        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 2, "-j", 1, "-o", "out", "--json"),
-        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 2, "-j", 1, "-o", "out"),
+        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 1, "-j", 1, "-o", "out", "--json"),
+        ("reproduce", "--data", "likes.csv", "--quick", "--runs", 1, "-j", 1, "-o", "out"),
     ],
     "node init": [
         ("network", "create", "net.toml", "--catalogue", "titles.csv", "--epsilon", 1),
