@@ -55,7 +55,7 @@ class Years:
             epsilon=Fraction(3),
             epoch_start_s=int(START),
             epoch_length_s=DAY,
-            period_s=3600.0,
+            period_s=4800.0,
             network_key=MAKER.key.hex(),
             most_catalogue=10_000,
             bootstrap=tuple(

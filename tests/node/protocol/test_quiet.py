@@ -43,9 +43,9 @@ def periods_until(swarm, true, *, most):
 def test_a_quiet_network_says_little_and_keeps_its_views(quiet):
     before, begin_s = exchanges(quiet), quiet.wire.now_s
     quiet.wire.log.clear()
-    quiet.cycles(6 * HOUR)
+    quiet.cycles(4 * HOUR)
     started = (exchanges(quiet) - before) / COUNT
-    assert started == pytest.approx(6 * HOUR / SLOWEST, rel=0.1)
+    assert started == pytest.approx(4 * HOUR / SLOWEST, rel=0.1)
     both_ways = 2 * sum(one.size for one in quiet.wire.log) / COUNT
     assert both_ways * WEEK_S / (quiet.wire.now_s - begin_s) < 20e6
     assert sum(node.traffic.failures for node in quiet.nodes.values()) == 0

@@ -214,7 +214,7 @@ def test_a_machine_with_many_keys_counts_little(monkeypatch):
     usual = node_swarm.address_of
     monkeypatch.setattr(node_swarm, "address_of", lambda n: usual(n) if n < 20 else f"tcp://10.77.0.1:{7000 + n}")
     swarm = Swarm(40)
-    swarm.cycles(60)
+    swarm.cycles(20)
     many = {identity_of(number).key for number in range(20, 40)}
     for number in range(0, 20, 5):
         counted = counted_by(swarm, number)
