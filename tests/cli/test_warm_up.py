@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hetdp import warm_up
+from hetdp import PrivateRecommender, warm_up
+from hetdp.recommender import _kernels
 
 PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 
@@ -48,19 +49,24 @@ def test_kernels_that_are_missing_or_older_than_their_sources_are_compiled(run, 
     assert json.loads(out) == {"compiled": ["exact", "model"], "there_already": []}
 
 
-def test_numba_keeps_kernels_where_we_look_for_them(tmp_path):
-    """Through numba itself, in a process of its own."""
+def test_numba_keeps_kernels_where_we_look_for_them(tmp_path, monkeypatch):
+    """Through numba itself, in a process of its own; one small kernel, which every fit calls."""
     script = (
+        "import numpy\n"
         "from hetdp.warm_up import compiled, kept_in\n"
         "before = compiled('model')\n"
-        "from hetdp.recommender import PrivateRecommender\n"
-        "PrivateRecommender(random_state=0).fit([[1, 0, 1], [0, 1, 1]] * 40)\n"
+        "from hetdp.recommender import _kernels\n"
+        "_kernels.mirror(numpy.zeros((2, 2), numpy.int64))\n"
         "print(before, compiled('model'), kept_in('model').is_dir())"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "True"]
+    called, mirror = [], _kernels.mirror
+    monkeypatch.setattr(_kernels, "mirror", lambda pairs: called.append(mirror(pairs)))
+    PrivateRecommender(random_state=0).fit([[1, 0, 1], [0, 1, 1]] * 40)
+    assert called
 
 
 def test_a_folder_that_may_not_be_written_is_refused(run, cold, monkeypatch):
