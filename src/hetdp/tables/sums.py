@@ -293,7 +293,7 @@ def _cells(question: Question) -> list[Sum]:
 
 
 def _sum_steps(question: Question) -> dict[str, nw.Expr]:
-    """Return D of each sum, q0.., but for those where counting rows is all there is to do."""
+    """Return D of each sum, q0.., except where counting rows is enough."""
     return {f"q{place}": own for place, own in enumerate(_steps_of_sums(question)) if own is not None}
 
 

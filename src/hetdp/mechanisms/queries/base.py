@@ -365,7 +365,7 @@ def exact_sum(steps: NDArray[np.int64]) -> int:
 
 
 def exact_sums(steps: NDArray[np.int64], cells: NDArray[np.intp], count: int) -> list[int]:
-    """Add 64-bit integers without overflow, each to one of so many cells."""
+    """Add 64-bit integers without overflow, each to its cell, and return the sum of every cell."""
     high, low = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     np.add.at(high, cells, steps >> 32)
     np.add.at(low, cells, steps & np.int64(0xFFFFFFFF))

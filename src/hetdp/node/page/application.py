@@ -172,28 +172,25 @@ class Frame:
         clock = self._node.clock()
         passed = (clock.now_s - clock.starts_s) / (clock.ends_s - clock.starts_s)
         next_s = clock.ends_s if clock.next_draw_s is None else clock.next_draw_s
-        html = (
-            _templates()
-            .get_template(template)
-            .render(
-                **shown,
-                address=address,
-                page_title=title,
-                pages=[page for page in PAGES if page.in_menu],
-                watch=watch,
-                state=self._state(),
-                name=self._node.name,
-                network=self._node.network.name,
-                mode=self._node.store.mode.get(),
-                clock=clock,
-                left_s=math.ceil(next_s - clock.now_s),
-                passed=round(100.0 * min(1.0, max(0.0, passed)), 2),
-                next_moment=words.moment_words(next_s, clock.now_s),
-                moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
-                form_token=self._session.form_token,
-                notices=needs_owner(self._node, clock),
-                message=self._session.take_notice(),
-            )
+        layout = _templates().get_template(template)
+        html = layout.render(
+            **shown,
+            address=address,
+            page_title=title,
+            pages=[page for page in PAGES if page.in_menu],
+            watch=watch,
+            state=self._state(),
+            name=self._node.name,
+            network=self._node.network.name,
+            mode=self._node.store.mode.get(),
+            clock=clock,
+            left_s=math.ceil(next_s - clock.now_s),
+            passed=round(100.0 * min(1.0, max(0.0, passed)), 2),
+            next_moment=words.moment_words(next_s, clock.now_s),
+            moment=lambda moment_s: words.moment_words(moment_s, clock.now_s),
+            form_token=self._session.form_token,
+            notices=needs_owner(self._node, clock),
+            message=self._session.take_notice(),
         )
         return HTMLResponse(html, status_code=code)
 
