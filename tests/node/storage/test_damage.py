@@ -130,8 +130,12 @@ def attack(sound, numbers):
     return wrong
 
 
+#: Damage that raised a bare exception once: catalogue rows that are gone, draws without dials.
+REPAIRED = (353, 384, 457, 508)
+
+
 def test_damaged_files_are_told_as_errors(sound, sampled):
-    assert attack(sound, sampled(range(1000), every=12)) == {}
+    assert attack(sound, {*sampled(range(1000), every=12), *REPAIRED}) == {}
 
 
 def test_a_sound_folder_starts(sound, tmp_path):

@@ -98,6 +98,8 @@ class Catalogue:
         where = "place IN (SELECT value FROM json_each(?))"
         rows = self._database.rows(f"{_SELECT} WHERE {where}", json.dumps(places))
         found = {row[0]: CatalogueItem(*row) for row in rows}
+        if not found.keys() >= set(places):
+            raise self._database.damaged()
         return [found[place] for place in places]
 
     def whole(self) -> list[CatalogueItem]:

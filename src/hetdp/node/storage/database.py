@@ -256,9 +256,9 @@ _ARRAYS = ("dials", "lost", "limits", "page", "groups")
 
 
 def check_sound(database: Database, network: NetworkParameters) -> None:
-    """Refuse a store whose facts and arrays do not fit its catalogue and network."""
+    """Refuse a store whose facts, arrays and draws do not fit its catalogue and network."""
     try:
-        sound = _facts_fit(database, network) and _arrays_fit(database)
+        sound = _facts_fit(database, network) and _arrays_fit(database) and _draws_fit(database)
     except (ValueError, TypeError, ArithmeticError):
         sound = False
     if not sound:
@@ -287,3 +287,9 @@ def _arrays_fit(database: Database) -> bool:
         and int(arrays["groups"].min()) >= 0
         and int(arrays["groups"].max()) < len(names)
     )
+
+
+def _draws_fit(database: Database) -> bool:
+    """Return whether each draw says the dials that counted in it: SQLite reads a damaged row as empty cells."""
+    (unread,) = database.rows("SELECT count(*) FROM publications WHERE typeof(dials) != 'blob'")[0]
+    return bool(unread == 0)
