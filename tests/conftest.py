@@ -1,6 +1,5 @@
 """Every test runs the same."""
 
-import gc
 import signal
 import sys
 
@@ -29,11 +28,6 @@ def pytest_collection_modifyitems(config, items):
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
-
-
-def pytest_collection_finish():
-    """Leave the tests that were found, which live to the end, out of every garbage collection."""
-    gc.freeze()
 
 
 @pytest.fixture

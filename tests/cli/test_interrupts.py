@@ -119,6 +119,33 @@ def test_evaluate_ends_with_130_whenever_it_is_interrupted(likes, moment):
     assert "Traceback" not in said
 
 
+#: A command whose search swallows an interruption, as finalizers of libraries do, and would go on for a minute.
+_SWALLOW = """
+import sys, time
+from hetdp import PrivateNeighbors, PrivateRecommender
+from hetdp.cli.entry import main
+
+def deaf(*_, **__):
+    print("up", flush=True)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            time.sleep(1)
+        except KeyboardInterrupt:
+            pass
+
+PrivateNeighbors.fit = PrivateRecommender.fit = deaf
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", ["neighbors", "learn"])
+def test_a_command_ends_even_if_a_library_swallows_the_interruption(likes, tmp_path, command):
+    process = start(command, likes, "--epsilon", 3, "-o", tmp_path / "found.hetdp.csv", code=_SWALLOW)
+    process.send_signal(signal.SIGINT)
+    assert finish(process)[0] == INTERRUPTED
+
+
 def test_an_interruption_that_is_swallowed_still_ends_the_process():
     code = """
 import time

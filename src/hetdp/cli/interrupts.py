@@ -49,7 +49,7 @@ def _stop(number: int, _: object) -> None:
     threading.excepthook = _say_nothing  # threads of libraries lose their workers now, and would say so in tracebacks
     if number == signal.SIGINT:
         raise KeyboardInterrupt
-    sys.stderr.write("Terminated. No file was half written; the same command goes on from what is kept.\n")
+    sys.stderr.write("Terminated. No file is half written. What was kept or recorded before stays.\n")
     raise SystemExit(TERMINATED)
 
 

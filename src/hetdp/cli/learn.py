@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.cli.interrupts import ending_on_signals
 from hetdp.cli.options import Sectioned, available_processors, cannot_be_used, refuse, threads_option
 from hetdp.cli.output import (
     Voice,
@@ -109,6 +110,7 @@ _FEW_ITEMS = 50
 @ledger_options
 @dry_run_option
 @output_options
+@ending_on_signals()
 def learn(
     data: tuple[Path, ...],
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hetdp.cli.interrupts import ending_on_signals
 from hetdp.cli.options import Sectioned, available_processors, cannot_be_used, refuse, threads_option, tuning_option
 from hetdp.cli.output import (
     ENDINGS,
@@ -90,6 +91,7 @@ cycles_option = click.option(
 @ledger_options
 @dry_run_option
 @output_options
+@ending_on_signals()
 def neighbors(
     data: Path,
     *,
