@@ -38,6 +38,7 @@ def exact(number):
     return Fraction(float(number))
 
 
+@pytest.mark.slow
 @given(losses, losses)
 def test_sum_is_rounded_up_by_less_than_one_step(left, right):
     total = float(add_up(left, right))

@@ -283,6 +283,7 @@ def labelled(extra):
         yield f"model, {kind}", hetdp.PrivateRecommender(epsilon=1, release=kind, catalogue="given").fit(crowd).label()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:no item may be named")  # of a crowd so small
 def test_every_way_to_a_result_has_a_label_that_a_weight_of_0_leaves_alone():
     without, beside = dict(labelled(0)), dict(labelled(1))

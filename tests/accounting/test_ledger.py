@@ -346,6 +346,7 @@ def test_a_forked_child_cannot_charge_a_ledger_in_memory():
     assert ledger.charge([1.0]).all()
 
 
+@pytest.mark.slow
 def test_the_ledger_needs_numpy_and_the_standard_library_only():
     folder = Path(hetdp.accounting.ledger.ledger.__file__).parent
     files = [file for file in folder.glob("*.py") if file.stem != "__init__"]

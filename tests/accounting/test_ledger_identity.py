@@ -43,6 +43,7 @@ def test_what_may_be_two_people_stays_two():
     assert canonical_ids(kept).repeated == 0
 
 
+@pytest.mark.slow
 @given(st.lists(texts, min_size=1, max_size=20))
 def test_columns_of_texts_follow_the_law(column):
     """The quick ways through a column of pyarrow lead where one id at a time does."""
@@ -58,6 +59,7 @@ def test_columns_of_texts_follow_the_law(column):
     assert canonical_ids(pa.array(column).dictionary_encode()).labels() == law
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
 def test_numbers_go_by_value(numbers):
     law = tuple(canonical(one) for one in numbers)
@@ -107,6 +109,7 @@ def test_what_is_no_id_is_refused_without_being_quoted(values):
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.slow
 @given(st.lists(texts, unique_by=canonical, max_size=30), st.lists(texts, max_size=30))
 def test_ids_are_found_where_they_are(known, wanted):
     ids = canonical_ids(known)
@@ -122,6 +125,7 @@ def test_numbers_are_found_in_a_table_or_in_order(known, wanted):
         assert ids.find(canonical_ids(given_ids)).tolist() == [law.get(one, -1) for one in given_ids]
 
 
+@pytest.mark.slow
 @given(st.lists(texts, min_size=1, max_size=30), st.data())
 def test_ids_can_be_taken_apart_and_joined(column, data):
     ids = canonical_ids(column)

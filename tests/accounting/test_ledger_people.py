@@ -104,6 +104,7 @@ class Truth:
             assert self.lost[person] * STEPS <= int(steps_down(limit))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_exhausted", ["raise", "drop"])
 @pytest.mark.parametrize("unit", ["epsilon", "rho"])
 @given(happenings=operations, limit=st.one_of(st.sampled_from([0.0, 0.1, 1.0, 3.0]), st.floats(0.0, 5.0)))
@@ -118,6 +119,7 @@ def test_no_history_makes_the_ledger_count_too_little_or_anybody_lose_too_much(h
         truth.check(limit)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     st.integers(1, 60),
@@ -411,6 +413,7 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(ledger_file, "_CHUNK", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_chunks")
 def test_a_file_holds_what_memory_holds(path):
     chance = np.random.default_rng(7)

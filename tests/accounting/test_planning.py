@@ -51,6 +51,7 @@ def test_only_public_numbers_are_looked_at():
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_more_is_needed_where_less_is_known_or_more_is_wanted():
     query = queries.mean(AGES)
     dials = np.full(4000, 0.8)

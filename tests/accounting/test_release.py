@@ -35,6 +35,7 @@ def neighbours(query, rng, count):
         yield item, point, other
 
 
+@pytest.mark.slow
 @every_query
 @pytest.mark.parametrize("noise", [{"epsilon": 0.7}, {"noise": "gaussian", "rho": 0.2}], ids=["laplace", "gaussian"])
 def test_replay_on_neighbours(query, noise):
@@ -87,6 +88,7 @@ def test_the_promise_is_kept_in_exact_arithmetic(query):
         assert plan.losses[item] <= np.nextafter(float(epsilon) * weights[item], np.inf)  # nor above the promise
 
 
+@pytest.mark.slow
 @every_query
 @pytest.mark.parametrize("level", [{"epsilon": 0.7}, {"rho": 0.3}])
 def test_a_query_in_parts_gives_the_same_bits(query, level, monkeypatch):
@@ -156,6 +158,7 @@ def test_scale_used_as_standard_deviation_would_be_caught():
     assert losses[0] <= 1 < losses[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     question=st.tuples(

@@ -405,6 +405,7 @@ class TestRelease:
         assert json.loads(out)["edges"] == [0, 40, 80]
         assert json.loads(out)["rows"] == 200
 
+    @pytest.mark.slow
     def test_a_full_disk_is_no_traceback(self):
         command = [sys.executable, "-m", "hetdp", "release", "people.csv", *MEAN, "--epsilon", "1", "--json"]
         with Path("/dev/full").open("w") as full:
@@ -413,6 +414,7 @@ class TestRelease:
         assert "could not be written" in done.stderr
         assert "Traceback" not in done.stderr
 
+    @pytest.mark.slow
     def test_a_reader_that_went_away_is_no_violation(self):
         command = [sys.executable, "-m", "hetdp", "release", "people.csv", *MEAN, "--epsilon", "1", "--json"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -486,6 +488,7 @@ def test_the_installed_command_works():
     assert done.stdout.strip() == f"hetdp, version {hetdp.__version__}"
 
 
+@pytest.mark.slow
 def test_help_in_the_documentation_is_true():
     docs = Path(__file__).parents[2] / "docs"
     # In a process of its own: click keeps help options of commands that other tests have called by themselves.

@@ -35,6 +35,7 @@ def folder(tmp_path, monkeypatch):
     Path("people.csv").write_text("\n".join(["x,privacy", *rows]) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", QUERY_NAMES)
 def test_names_and_bars_fit_into_80_columns_in_one_line(run, query, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

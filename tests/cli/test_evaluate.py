@@ -152,6 +152,7 @@ def test_both_tables_in_one_file(run):
     assert (rows[0]["ndcg"], rows[4]["beats_popularity"]) == ("", "")
 
 
+@pytest.mark.slow
 def test_several_ways_to_draw_weights_are_compared(run):
     drawn = ("--slices", "0,1,1", "--slices", "0.5,1,2", "--westin", "0.34,0.43,0.23")
     shown = json.loads(run("evaluate", "likes.csv", *QUICK, "--engine", "model", *drawn)[1])

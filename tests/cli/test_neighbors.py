@@ -405,6 +405,7 @@ class TestFilesAreWholeOrNotThere:
         assert Path(name).read_text() == "old"
         assert names_in(Path()) == sorted(["items.txt", "likes.csv", name])
 
+    @pytest.mark.slow
     def test_ctrl_c_while_searching(self, folder):
         command = Path(sys.executable).parent / "hetdp"
         arguments = ["neighbors", "likes.csv", "--epsilon", "1", "-k", "5", "--engine", "gossip"]

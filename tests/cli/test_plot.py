@@ -38,6 +38,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "title"),
     [
@@ -138,6 +139,7 @@ def test_a_battery_has_no_picture(run):
     assert (code, complaints(err)) == (2, ["--plot"])
 
 
+@pytest.mark.slow
 def test_no_text_of_the_data_is_a_script_in_a_page(run, tmp_path):
     wicked = "</script><script>alert(1)//"
     data, page = tmp_path / "wards.csv", tmp_path / "picture.html"

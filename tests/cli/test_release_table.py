@@ -166,6 +166,7 @@ def test_options_of_tables_need_an_aggregate(visits, run):
     assert (code, complaints(err)) == (2, ["DATA"])
 
 
+@pytest.mark.slow
 def test_a_ledger_of_people_is_made_and_kept(visits, run):
     own = asked(visits, "--unit", "person_id", "--weight-column", "privacy", "--ledger", visits / "ledger.db")
     for _ in range(3):
@@ -178,6 +179,7 @@ def test_a_ledger_of_people_is_made_and_kept(visits, run):
     assert (code, budget["private"]["items"], budget["releases"], budget["private"]["spent_max"]) == (0, 2000, 3, 3.0)
 
 
+@pytest.mark.slow
 def test_dials_of_a_ledger_change_if_told(visits, run):
     own = asked(visits, "--unit", "person_id", "--ledger", visits / "ledger.db")
     released(run, visits / "visits.csv", *own)  # with dials of 1

@@ -49,6 +49,7 @@ def test_kernels_that_are_missing_or_older_than_their_sources_are_compiled(run, 
     assert json.loads(out) == {"compiled": ["exact", "model"], "there_already": []}
 
 
+@pytest.mark.slow
 def test_numba_keeps_kernels_where_we_look_for_them(tmp_path, monkeypatch):
     """Through numba itself, in a process of its own; one small kernel, which every fit calls."""
     script = (

@@ -78,6 +78,7 @@ def items(groups, **options):
     return {(row.method, row.epsilon): row for row in hetdp.evaluate(groups, **{**ITEMS, **options}).items}
 
 
+@pytest.mark.slow
 def test_recommendations_stand_beside_their_rivals(groups):
     found = items(groups, epsilon=(0.5, 30), engine=())
     levels = [(name, level) for level in (0.5, 30.0) for name in (*RECOMMENDERS, *RIVALS)]

@@ -50,6 +50,7 @@ class Recommender:
         return self.frame({"user": list(users), "item": list(items), "score": scores})
 
 
+@pytest.mark.slow
 @given(
     pairs,
     pairs,

@@ -79,6 +79,7 @@ def test_it_says_that_it_is_private_and_what_the_bars_are():
     assert "95 % intervals" in said
 
 
+@pytest.mark.slow
 def test_both_tables_are_drawn_or_the_one_that_is_wanted():
     assert panels(BOTH.plot()) == ["Recommendations: NDCG", "Neighbours: recall"]
     assert panels(BOTH.plot("neighbors")) == ["Neighbours: recall"]
@@ -86,6 +87,7 @@ def test_both_tables_are_drawn_or_the_one_that_is_wanted():
     assert panels(Evaluation(NEIGHBORS, ()).plot()) == ["Neighbours: recall"]
 
 
+@pytest.mark.slow
 def test_each_choice_of_weights_has_its_panel_and_lines_are_in_all():
     rows = (item(EASE), *(item(MODEL, 1.0, weights, ndcg=0.4, loss=1.0) for weights in ("slices", "westin")))
     chart = Evaluation((), rows).plot()

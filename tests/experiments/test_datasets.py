@@ -42,6 +42,7 @@ RANGES = {"survey_like": (40, 110), "digg_like": (72, 603), "delicious_like": (5
 EVERY_SET = pytest.mark.parametrize("name", list(datasets.BUILT_IN))
 
 
+@pytest.mark.slow
 @EVERY_SET
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_recall_is_that_of_the_paper(name, seed):
@@ -232,6 +233,7 @@ def test_public_sets_say_where_and_on_which_terms():
     assert all(one.address in text for one in datasets.PUBLIC)
 
 
+@pytest.mark.slow
 def test_data_sets_do_without_a_compiler():
     script = "import sys, hetdp.datasets; hetdp.datasets.survey_like(); print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -68,6 +68,7 @@ def charts_in(html):
     return json.loads(re.search(r'<script type="application/json" id="charts">(.*?)</script>', html, re.DOTALL)[1])
 
 
+@pytest.mark.slow
 def test_the_page_refers_to_nothing_outside(html):
     page = re.sub(r"<script\b.*?</script>", "", html, flags=re.DOTALL)
     assert not re.findall(r"""(?:src|href|action)\s*=\s*["'](?!#|data:)""", page)
@@ -329,6 +330,7 @@ def test_the_report_begins_with_two_sentences_for_everybody(made, html):
     assert "{" not in re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_same_people_for_everybody_are_in_every_figure(made, html):
     (same,) = [point.recall for point in made.evaluation.points if point.data == "survey_like" and point.series == SAME]
     for figure in FIGURES:

@@ -112,6 +112,7 @@ def strict(weights, epsilon):  # noqa: ARG001
     return mechanisms.threshold(queries.total(Box.uniform(0, 1, size=weights.size)), weights, level=0.75)
 
 
+@pytest.mark.slow
 def test_contenders_of_ones_own_are_judged_like_the_others():
     own = {"strict": strict, "my way": strict}
     result = compare("total", PRIOR, 1.0, 50, contenders=own, runs=20)
@@ -146,6 +147,7 @@ def test_contenders_that_cannot_be_judged_are_refused(own, message):
         compare("total", PRIOR, 1.0, 50, contenders=own, runs=5)
 
 
+@pytest.mark.slow
 def test_the_best_threshold_is_found():
     # At 0.9 nearly everybody stays, at 1.0 almost nobody, and at 0.1 the noise is nine times as large.
     prior = WeightPrior({0.05: 0.01, 0.1: 0.01, 0.9: 0.97, 1.0: 0.01})
@@ -171,6 +173,7 @@ def test_between_two_weights_a_threshold_keeps_the_same_people_with_more_noise()
     assert hetdp.plan(between, epsilon=1.0).scale > hetdp.plan(at, epsilon=1.0).scale
 
 
+@pytest.mark.slow
 def test_many_levels_are_thinned_out():
     prior = WeightPrior(np.linspace(0.01, 1, 100))
     assert compare("mean", prior, 1.0, 20, runs=2).contenders

@@ -285,6 +285,7 @@ def test_weights_pay_no_less_than_the_level_of_the_published_distortion():
 SURE = {"epsilon": 1e6, "confidence": 1 - 1e-12}  # noise of next to nothing; fails once in 1e12
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hetdp.core.errors.StretchingWarning")
 @pytest.mark.parametrize("name", example_queries())
 @pytest.mark.parametrize("coarse", [None, 2.0**-30, 2.0**-6, 0.25])

@@ -9,6 +9,7 @@ from hetdp.mechanisms.plan import choose_grid, float_up, floor_product, product_
 from hetdp.mechanisms.queries.base import exact_sum
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(weight=st.floats(0, 1), cap=st.fractions(0, 2**70))
 @example(weight=0.1, cap=Fraction(10))
@@ -27,6 +28,7 @@ def test_rounding_to_nearest_would_overpay():
     assert 0.3 * 10 == 3.0
 
 
+@pytest.mark.slow
 @given(steps=st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30))
 def test_exact_sum_never_overflows(steps):
     assert exact_sum(np.array(steps, dtype=np.int64)) == sum(steps)
@@ -53,6 +55,7 @@ def test_a_coarse_grid_is_the_users_choice():
         choose_grid(scale=1.0, reach=1.0, error=0.0, requested=3.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(left=st.floats(1e-100, 1e100), right=st.fractions(Fraction(1, 10**9), 10**9))
 def test_products_are_rounded_up_but_not_further_than_needed(left, right):

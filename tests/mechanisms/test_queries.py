@@ -69,6 +69,7 @@ def test_distortion_is_within_both_bounds(query):
         assert distance <= worst + rounding
 
 
+@pytest.mark.slow
 @every_query
 def test_falsify_finds_nothing_against_a_built_in_query(query):
     found = hetdp.falsify(query, tries=200, random_state=1)

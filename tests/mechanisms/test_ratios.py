@@ -80,6 +80,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["mean", "variance"])
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_intervals_cover(what, setting):
@@ -105,6 +106,7 @@ def test_intervals_cover(what, setting):
     assert not_more_often(misses, runs, 0.05)
 
 
+@pytest.mark.slow
 def test_an_interval_is_no_wider_than_noise_and_chance_demand():
     """Where dials are coins and values ones and zeros, what is taken as the worst case is the case."""
     runs, misses, generator = 4000, 0, np.random.default_rng(2)

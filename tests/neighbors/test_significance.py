@@ -29,6 +29,7 @@ def test_library_and_node_say_the_same(shown, verdict):
     assert (of_library >= SIGNIFICANT) == (best.by_chance < RARE) == (verdict == "significant")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 0.8])
 def test_among_strangers_anybody_stands_out_one_time_in_twenty_at_most(spread):
     """500 strangers, with factors of their own in a cosine; 1e-6 allows 4.9 standard errors."""

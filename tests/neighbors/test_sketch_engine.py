@@ -42,6 +42,7 @@ def naive_counts(coded, sketches):
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_users", "n_items", "per_user", "k"), [(700, 60, 20, 9), (130, 500, 300, 3), (40, 9, 1, 39)]
 )
@@ -115,6 +116,7 @@ def test_a_score_counts_common_items_on_average():
     assert abs(result.overlaps.mean() - 30) < 5 * error
 
 
+@pytest.mark.slow
 def test_ties_are_broken_uniformly():
     """Nobody has anything, so all others tie: who comes first, and who comes at all, is uniform (chi-square, 1e-6).
 
@@ -151,6 +153,7 @@ def test_results_do_not_depend_on_memory_or_threads():
     assert steps[-1] == (1700**2, 1700**2)
 
 
+@pytest.mark.slow
 def test_tiles_of_many_candidates_agree_with_a_dense_product():
     """More than 16,384 candidates are looked at in tiles."""
     coded = code_profiles(random_profiles(17_000, 12, 3))

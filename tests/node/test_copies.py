@@ -378,6 +378,7 @@ def life(folder, items, monkeypatch):
     return seen, (owner, IdleProcess.started)
 
 
+@pytest.mark.slow
 def test_nobody_sees_who_was_found_to_be_a_copy(tmp_path, monkeypatch):
     """Two profiles, one published sketch, the same traffic: what is sent, kept and learned from, and when, is the same.
 
@@ -426,6 +427,7 @@ def guessed_noise(said):
     return set(ONES[order[: ONES.size // 2]].tolist())
 
 
+@pytest.mark.slow
 def test_a_shelf_without_copies_would_tell_noise_from_items(tmp_path, monkeypatch):
     """The mutant that the test above must catch, and what an attacker gains by it."""
     seen, right = [], []

@@ -71,6 +71,7 @@ def _square_roots(epsilon, tuned_for):
     return [exact_chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in weights]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [_ignoring_dials, _square_roots])
 def test_broken_variants_are_caught(monkeypatch, broken):
     monkeypatch.setattr(sketch_bits, "coins", broken)

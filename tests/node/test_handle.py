@@ -142,6 +142,7 @@ def test_who_is_hidden_is_no_neighbour_and_has_no_vote(handle):
             handle.hide(odd)
 
 
+@pytest.mark.slow
 def test_nobody_can_notice_who_is_hidden(home, handle, monkeypatch):
     """The node of a store in which everybody is hidden, or nobody, in the same network with the same chance.
 

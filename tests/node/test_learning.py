@@ -283,6 +283,7 @@ def test_the_model_is_learned_when_enough_has_changed_and_rarely(monkeypatch, tm
     assert len(FakeProcess.started) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)  # it gives way to everything else on a busy machine
 def test_a_real_process_learns(handle):
     learner = Learner(handle.folder, now=lambda: 0.0)
@@ -311,6 +312,7 @@ def test_a_network_of_before_has_a_head_and_is_the_same_network():
     assert a_network(items=5000, epsilon=Fraction(1)).head_of(5000) == 2048
 
 
+@pytest.mark.slow
 def test_a_node_that_runs_and_recommends_loads_neither_scipy_nor_numba(handle):
     """They would take tens of megabytes; only the process that learns needs them."""
     handle.store.profile.set_dials({3: 100, 7: 0})

@@ -131,6 +131,7 @@ def test_files_of_others_are_left_and_told(home):
     assert [path.name for path in home.iterdir()] == ["holiday.jpg"]
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_it_draws_nothing_and_leaving_again_finishes(home):
     """Killed before each file that is removed, and when all are."""
     with closing(NodeHandle.open(home)) as handle:

@@ -112,6 +112,7 @@ def test_few_items_stand_out_where_neighbours_have_nothing_in_common():
     assert false <= 32
 
 
+@pytest.mark.slow
 def test_nodes_find_what_the_sketch_engine_finds():
     """Recall of 48 people, 12 draws of all sketches each way: the means agree within 6 standard errors (1e-8)."""
     people = invent_people(48, seed=4)

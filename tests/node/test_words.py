@@ -57,6 +57,7 @@ def test_odds_of_one_to_one_times_three_are_three_to_one():
     assert words.updated_chance(0.5, 3.0) == 0.75
 
 
+@pytest.mark.slow
 @given(before=st.floats(0.001, 0.999), dial=st.integers(0, 100), bit=st.booleans(), level=st.floats(0.1, 8))
 def test_beliefs_are_those_of_bayes(before, dial, bit, level):
     epsilon = Fraction(level)

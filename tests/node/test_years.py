@@ -196,6 +196,7 @@ def attack(life):
     life.nodes[FLOODED].flooded(address_of(300))
 
 
+@pytest.mark.slow
 def test_every_ledger_is_what_was_published_and_at_least_that_where_a_backup_was_restored(years):
     for number in range(COUNT):
         spent, owed = years.spent(number), years.owed(number)
@@ -239,6 +240,7 @@ def test_recommendations_come_from_honest_sketches(years):
     assert years.target not in [recommendation.item.place for recommendation in found.recommendations[:3]]
 
 
+@pytest.mark.slow
 def test_the_page_tells_each_owner_what_happened(years):
     for number in (MOVED, RESTORED, CLOCK, FLOODED, ANNA):
         events = years.nodes[number].handle.store.events.all()

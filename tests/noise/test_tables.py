@@ -78,6 +78,7 @@ def test_the_digit_tables_are_the_exact_distribution():
     assert (np.diff(tables.high.astype(object), axis=1) >= 0).all()
 
 
+@pytest.mark.slow
 def test_a_word_that_ties_with_the_table_is_settled_by_the_next():
     tables = laplace_tables(Fraction(255))
     tie = tables.high[0, 7]
@@ -112,6 +113,7 @@ def test_the_ladder_holds_exact_tails_and_binomials(scale):
         np.testing.assert_allclose(tables.high[level, :-1] / 2.0**64, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_counts_of_a_block_are_binomial():
     tables = threshold_tables(Fraction(255))
     assert tables.ladder.tolist() == [177, 44]

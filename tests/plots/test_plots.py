@@ -88,6 +88,7 @@ def test_a_picture_has_the_style_of_the_house_unless_another_is_chosen(chart):
     assert alt.theme.active == "default"
 
 
+@pytest.mark.slow
 def test_notebooks_show_an_image_unless_another_renderer_is_chosen(chart):
     shown = chart._repr_mimebundle_()
     assert set(shown) == {"image/svg+xml", "text/plain"}
@@ -191,6 +192,7 @@ def test_a_missing_package_is_named_with_what_brings_it(hide, missing):
         drawn({"layer": []})
 
 
+@pytest.mark.slow
 def test_nothing_imports_altair_before_something_is_drawn():
     script = (
         "import sys, hetdp\n"
@@ -244,6 +246,7 @@ def test_lines_of_a_subtitle_fit():
     assert "subtitle" not in titled("x", "")
 
 
+@pytest.mark.slow
 def test_the_look_is_named_in_one_place_only():
     source = Path(__file__).parents[2] / "src" / "hetdp"
     for color in (INK, BLUE, GREEN, MUTED, LINE):

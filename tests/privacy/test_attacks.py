@@ -157,6 +157,7 @@ def test_absurd_weights_are_refused_like_others():
         hetdp.PrivacyWeights([10**400])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sketch", "sample"])
 def test_one_secret_weight_cannot_change_the_coins_of_others(kind):
     """Rounding that set in with the 4097th different weight let one dial move everybody's coins."""
@@ -174,6 +175,7 @@ def test_one_secret_weight_cannot_change_the_coins_of_others(kind):
     assert np.count_nonzero(answers[0] != answers[1]) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-310, 1e-300, 1e-9, 700.0, 1e6, 1e18])
 @pytest.mark.parametrize("kind", ["median", "maximum", "mode", "sketch", "sample"])
 def test_absurd_epsilons_neither_crash_nor_hang(kind, epsilon):

@@ -97,6 +97,7 @@ def test_parquet_too(run, item):
     assert run("neighbors", "likes.parquet", "--epsilon", 1, "-k", 2)[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("path", ["people.csv", "people.csv.gz"])
 def test_values_of_weight_0_decide_no_exit_code(run, monkeypatch, path, cell):
@@ -147,6 +148,7 @@ def test_an_error_about_the_catalogue_counts_what_counts(run):
     assert "2 of 30 items" in said[0][1]
 
 
+@pytest.mark.slow
 def test_long_and_odd_cells_in_the_middle_lose_no_row(run):
     rows = np.arange(120_000)
     for cell in (b"caf\xe9", b"y" * (2**25 + 2**20)):

@@ -280,6 +280,7 @@ def fixed(size, number):
 EACH = [pytest.param(command, marks=pytest.mark.slow if command == "reproduce" else ()) for command in WALKS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", EACH)
 def test_nothing_but_what_is_private_depends_on_a_weight_of_0(run, monkeypatch, tmp_path, command):
     less, files, names = walked(run, monkeypatch, tmp_path / "less", WALKS[command], more=False)

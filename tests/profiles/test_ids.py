@@ -50,6 +50,7 @@ def test_whole_numbers_beyond_2_to_the_53_are_exact(kind):
     assert [int(one) for one in profiles.user_ids] == ids
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.text(), st.integers(), st.floats(), st.binary(), st.none())))
 def test_a_column_follows_the_rule_for_one(values):
     """What is no id is null, never an error."""

@@ -48,6 +48,7 @@ def as_dict(profiles):
     return {(u, i): v for u, i, v in zip(users.tolist(), items.tolist(), values.tolist(), strict=True)}
 
 
+@pytest.mark.slow
 @given(some_pairs)
 def test_pairs_survive_with_their_ids_and_weights(pairs):
     profiles = built(pairs)
@@ -60,6 +61,7 @@ def test_pairs_survive_with_their_ids_and_weights(pairs):
         assert profiles.profile(user)[item] == pairs[user, item]
 
 
+@pytest.mark.slow
 @given(some_pairs, st.randoms(use_true_random=False))
 def test_the_order_of_the_pairs_does_not_matter(pairs, random):
     shuffled = list(pairs.items())
@@ -67,6 +69,7 @@ def test_the_order_of_the_pairs_does_not_matter(pairs, random):
     assert built(dict(shuffled)) == built(pairs)
 
 
+@pytest.mark.slow
 @given(some_pairs)
 def test_matrices_survive(pairs):
     profiles = built(pairs)
@@ -80,6 +83,7 @@ def test_matrices_survive(pairs):
     assert profiles == again
 
 
+@pytest.mark.slow
 @given(some_pairs)
 def test_the_constructor_and_pickles_give_the_same_back(pairs):
     profiles = built(pairs)
@@ -167,6 +171,7 @@ def test_nothing_secret_is_shown_and_nothing_can_be_changed():
     assert kept.profile(1) == {1: 0.5}
 
 
+@pytest.mark.slow
 @given(pairs=some_pairs, data=st.data())
 def test_rows_are_people_with_all_they_have(pairs, data):
     profiles = built(pairs)
@@ -250,6 +255,7 @@ def test_bad_input_is_explained(call, parameter):
     assert "ann" not in str(found.error)
 
 
+@pytest.mark.slow
 @given(some_pairs)
 def test_parquet_files_survive(tmp_path_factory, pairs):
     path = tmp_path_factory.getbasetemp() / "pairs.parquet"
@@ -257,6 +263,7 @@ def test_parquet_files_survive(tmp_path_factory, pairs):
     assert Profiles.read(path) == built(pairs)
 
 
+@pytest.mark.slow
 @given(pairs=some_pairs, block=st.sampled_from([2**10, 2**26]))
 def test_csv_files_survive(tmp_path_factory, pairs, block):
     """Texts that look like numbers become numbers; nothing else changes."""
@@ -269,6 +276,7 @@ def test_csv_files_survive(tmp_path_factory, pairs, block):
     assert profiles == built(pairs)
 
 
+@pytest.mark.slow
 def test_importing_and_building_loads_no_frame_library():
     script = (
         "import sys, hetdp.profiles as p\n"

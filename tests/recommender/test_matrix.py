@@ -59,6 +59,7 @@ def apart(one, two):
 some_codes = st.lists(st.integers(0, STEPS), min_size=40, max_size=64)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(some_codes, st.integers(0, 39), st.integers(1, STEPS), st.integers(0, STEPS))
 def test_an_item_moves_the_matrix_by_no_more_than_its_weight_allows(codes, item, here, there):
@@ -80,6 +81,7 @@ def test_the_bound_is_nearly_reached_where_it_is_looked_for():
     assert 0.985 < worst < 1
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(some_codes, some_codes, st.integers(0, STEPS), st.integers(0, STEPS))
 def test_a_person_moves_the_matrix_by_no_more_than_the_own_dial_allows(one, two, dial, other_dial):
@@ -96,6 +98,7 @@ def test_whoever_fills_the_ball_with_full_items_reaches_the_bound_for_people():
     assert matrix_spread("user", 64) == pytest.approx(ONE_PAIR * math.sqrt(CLIP * (CLIP + 1) / 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(some_codes, st.integers(0, 39), st.integers(1, STEPS), st.integers(1, STEPS))
 def test_one_item_of_a_person_moves_little(codes, item, here, dial):
@@ -106,6 +109,7 @@ def test_one_item_of_a_person_moves_little(codes, item, here, dial):
     assert apart(pairs_of(one, "user", dial), pairs_of(two, "user", dial)) <= allowed**2
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(some_codes, st.integers(0, STEPS))
 def test_counts_of_people_fit_their_dials(codes, dial):
@@ -114,6 +118,7 @@ def test_counts_of_people_fit_their_dials(codes, dial):
     assert counts_of(codes, "item") == [code << 15 for code in codes] + [0] * (64 - len(codes))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(some_codes, st.sampled_from(["item", "user"]))
 def test_entries_are_cut_by_less_than_the_bound_says(codes, unit):

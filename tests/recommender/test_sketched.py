@@ -117,6 +117,7 @@ def test_evidence_is_the_sum_of_what_each_sketch_says():
     np.testing.assert_allclose(found.counts, each.sum(axis=0), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_evidence_is_unbiased_and_its_noise_is_as_stated():
     """Item 0 and 1 in every profile, 2 in none: means within 6 standard errors, false-alarm rate below 1e-8."""
     people, runs = 2000, 300

@@ -146,6 +146,7 @@ def test_answers_neighbours_models_and_recommendations_need_no_extra(bare, files
     assert (files / "near.csv").read_text().startswith("user,neighbor,score,significance\n")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("files")
 def test_where_an_extra_is_missing_the_command_that_brings_it_is_told(bare):
     for (code, out, err), (command, (missing, extra)) in zip(bare(*MISSING), MISSING.items(), strict=True):
@@ -156,6 +157,7 @@ def test_where_an_extra_is_missing_the_command_that_brings_it_is_told(bare):
         assert "Traceback" not in told, command
 
 
+@pytest.mark.slow
 def test_the_readme_needs_no_extra(hidden):
     """The only run of its examples: pytest does not collect README.md."""
     command = [sys.executable, "-c", HIDING + EXAMPLES, hidden, ROOT / "README.md"]

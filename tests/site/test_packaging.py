@@ -65,6 +65,7 @@ def names_of(path):
         return [name.partition("/")[2] for name in archive.getnames()]
 
 
+@pytest.mark.slow
 def test_a_wheel_holds_the_package_and_the_unit_of_a_node(built):
     copy, made, _ = built
     package = {path.relative_to(copy / "src") for path in (copy / "src" / "hetdp").rglob("*") if path.suffix in KINDS}
@@ -101,6 +102,7 @@ def test_nothing_that_lies_around_is_taken(built, which):
     assert not [name for name in names if "__pycache__" in name or name.endswith((".pyc", ".nbi", ".nbc", ".db"))]
 
 
+@pytest.mark.slow
 def test_the_same_sources_give_the_same_bytes(built, tmp_path):
     """Another day, another umask, other rights of files; and from the archive instead of the tree."""
     copy, *first = built

@@ -116,6 +116,7 @@ def test_spare_bits_are_refused():
         code.restore(bytes([255]) * 1250)
 
 
+@pytest.mark.slow
 def test_whatever_arrives_is_refused_or_is_exactly_what_would_be_sent():
     """Fuzzing: random bytes, sent sketches with bytes changed, cut, or moved."""
     read = 0

@@ -77,6 +77,7 @@ def test_the_law_is_the_smaller_of_the_two_terms_and_keeps_both_ratios(epsilon, 
         assert code == 0 or p > q
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tuned_for", TUNINGS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5)])
 def test_coins_of_one_profile_and_tables_of_many_are_the_same_probabilities(epsilon, tuned_for):

@@ -71,6 +71,7 @@ def test_bits_are_those_of_the_proof(epsilon):
 
 
 # At 8, q < 1/256: every one comes from the digits behind the first eight. Ones are rare, so only larger errors show.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "wrong"), [(Fraction(1, 10), 1.1), (Fraction(1), 1.1), (Fraction(3), 1.1), (Fraction(8), 3.0)]
 )
@@ -175,6 +176,7 @@ def test_a_broken_coin_is_seen(monkeypatch, broken):
     assert law_pvalue(bits, [exact(epsilon, code) for code in (0, 60, 20)]) < FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
 def test_no_coin_borrows_digits_of_another(monkeypatch, broken):
     """With one purpose for two things, item 1 would borrow first digits of items 128 to 255, and show in their bits."""

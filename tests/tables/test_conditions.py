@@ -370,6 +370,7 @@ def test_times_in_nanoseconds_take_the_dates_they_can_hold():
 # --- Size -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FRAMES if name != "dask, arrow"])
 def test_the_deepest_and_the_widest_condition_run(name):
     """Dask once: what it plans, and how deep that is, does not depend on types."""

@@ -73,6 +73,7 @@ def test_one_row_per_key_and_aggregate():
     assert repr(answer) == "TableAnswer(3 groups, people, hours, spread, overtime, epsilon=1)"
 
 
+@pytest.mark.slow
 def test_estimates_are_near_the_truth_and_intervals_cover_it():
     """400 groups; more misses of a 95 % interval than 45 happen less than once in a million."""
     generator, wards, people = np.random.default_rng(5), list(range(40)), 1000
@@ -251,6 +252,7 @@ def test_a_column_whose_type_holds_no_numbers_is_refused_before_anything_is_char
     assert ledger.size == 0
 
 
+@pytest.mark.slow
 def test_white_space_makes_no_other_person_and_the_smallest_weight_of_their_rows_holds(engine, engine_table):
     people, weights = ["1", " 1", "ann", "ann ", "", " ", "bob"], [1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]
     table = engine_table(engine, pa.table({"person": people, "weight": weights}))
@@ -294,6 +296,7 @@ def test_a_bad_dial_is_refused_before_anything_is_charged_and_not_quoted(cell):
     assert "1.5" not in str(caught.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "privacy"])
 def test_the_epsilon_of_an_accuracy_gives_it(weights):
     asked = {"hours": HOURS, "spread": hetdp.tables.variance("hours", lower=0, upper=99)}
@@ -363,6 +366,7 @@ STAFF = pa.table(
 CHARGED = {"aggregates": {"n": hetdp.tables.count()}, "weights": "privacy", "unit": "person", "epsilon": 1.0}
 
 
+@pytest.mark.slow
 def test_a_ledger_is_charged_by_the_smallest_dial_of_all_rows(engine, engine_table):
     ledger = hetdp.Ledger.of_people(limit=2.0)
     hetdp.release_table(engine_table(engine, STAFF), **CHARGED, where="age >= 18", ledger=ledger)
@@ -371,6 +375,7 @@ def test_a_ledger_is_charged_by_the_smallest_dial_of_all_rows(engine, engine_tab
     assert ledger.weights_spent == 1.0
 
 
+@pytest.mark.slow
 def test_who_cannot_pay_does_not_count(engine, engine_table):
     ledger = hetdp.Ledger.of_people(limit=0.6, on_exhausted="drop")
     table = engine_table(engine, STAFF)
@@ -549,6 +554,7 @@ def test_a_mistyped_address_is_not_shown(address):
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_only_empty_dials_take_the_default_in_every_engine(engine, engine_table):
     """Exactly as if the cells had held it; what is neither empty nor a dial is refused as ever."""
     numbers = pa.table({"id": range(6), "privacy": pa.array([1.0, None, 0.5, None, 0.0, 1.0])})

@@ -142,6 +142,7 @@ def test_text_becomes_numbers_or_nothing(engine, engine_table):
     assert found == wanted
 
 
+@pytest.mark.slow
 def test_booleans_whole_numbers_and_decimals_are_numbers(engine, engine_table):
     table = pa.table({"row": [0, 1], "smokes": [True, False], "whole": pa.array([2**60 + 1, -3], pa.int64())})
     with open_source(engine_table(engine, table), numbers=["smokes", "whole"]) as source:

@@ -64,6 +64,7 @@ def rows_of(table, question):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_engine_comes_to_the_same_integers(name, engine, engine_table):
     question, table = QUESTIONS[name], visits()
@@ -89,6 +90,7 @@ def test_files_come_to_the_same_integers(ending, tmp_path):
         assert group_sums(source, question) == expected
 
 
+@pytest.mark.slow
 def test_caps_lower_the_dials_of_those_who_have_lost_enough(engine, engine_table):
     table, question = visits(), QUESTIONS["people"]
     capped = {1: 0.05, 2: 0.0, 3: 0.9}

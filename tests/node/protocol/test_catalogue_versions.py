@@ -117,6 +117,7 @@ def test_a_large_addition_becomes_several_versions_that_each_fit_into_a_message(
     assert rounds <= len(made)
 
 
+@pytest.mark.slow
 def test_a_version_reaches_everybody_and_longer_sketches_follow():
     """One node of 12 gets it by hand; sketches for both versions are kept by all, whoever they came from."""
     swarm = Swarm(12, **GROWS, epoch_length_s=1000)

@@ -86,6 +86,7 @@ def do(machine, steps):
         machine.work()
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(steps=st.lists(STEPS, max_size=60))
 def test_whoever_sets_clocks_and_reboots_gets_no_more_draws_than_promised(steps):
@@ -99,6 +100,7 @@ def test_whoever_sets_clocks_and_reboots_gets_no_more_draws_than_promised(steps)
         assert by_wall or after_s - before_s >= LENGTH_S - 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(steps=st.lists(STEPS, max_size=40))
 def test_a_node_draws_when_it_has_said_that_it_will(steps):

@@ -297,6 +297,7 @@ def test_all_peers_together_have_one_bucket_but_answers_come_through():
     assert not hear(node, 300, opening(300, now_s=now_s), now_s=now_s)
 
 
+@pytest.mark.slow
 def test_a_host_has_a_share_of_its_own_whatever_keys_it_uses():
     """One host sends 500 messages a second under fresh keys, another one per second: before, few of these were read."""
     node = a_node(settings=NodeSettings(messages_per_s=20.0, messages_per_host_s=2.0))

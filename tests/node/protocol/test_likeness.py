@@ -94,6 +94,7 @@ def test_sketches_of_different_lengths_are_compared_on_what_they_share():
 # --- the shelf -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_half_is_chance_and_the_other_is_like_the_own_sketch():
     """Of 1,000 people in five tastes, all that is liked has the own taste; of the random half about a fifth.
 
@@ -193,6 +194,7 @@ def test_a_new_own_sketch_ranks_anew_and_old_sketches_stay_until_replaced():
     assert shelf.liked == set()
 
 
+@pytest.mark.slow
 def test_how_many_there_are_is_told_by_chance():
     """The 250th smallest of n uniform numbers has a relative deviation of 1 / sqrt(250): a third is over 5 of them."""
     shelf = a_shelf(500)
@@ -246,6 +248,7 @@ def a_wide_shelf(most=20, **options):
     return shelf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reached", [0, 3, 10])
 @pytest.mark.parametrize("blind", [False, True])
 def test_copies_of_the_own_sketch_push_nobody_out_of_the_likeness_half(reached, blind):

@@ -61,12 +61,14 @@ def test_random_bytes_are_refused(raw):
     assert decoded_or_refused(raw) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(messages)
 def test_messages_survive_the_wire(message):
     assert decode(ID, encode(ID, message), largest=LARGEST) == message
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(messages, some.data())
 def test_broken_messages_are_read_or_refused(message, data):
@@ -77,6 +79,7 @@ def test_broken_messages_are_read_or_refused(message, data):
     assert found is None or isinstance(found, Opening | Answer | Delivery)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(messages | some.binary(max_size=200))
 def test_a_node_survives_any_message_and_says_nothing_to_strangers(message):

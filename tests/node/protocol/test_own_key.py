@@ -46,12 +46,14 @@ def test_of_two_twins_one_finds_out_at_once_though_they_draw_the_same_epochs(see
     assert all(node.own_key.take_found() == [] for number, node in swarm.nodes.items() if number != 3)
 
 
+@pytest.mark.slow
 def test_a_node_alone_under_its_key_finds_nothing():
     swarm = Swarm(12, seed=4)
     swarm.cycles(60)
     assert all(node.own_key.take_found() == [] for node in swarm.nodes.values())
 
 
+@pytest.mark.slow
 def test_what_a_lost_node_had_published_is_found_by_the_restored_one():
     """Others hold a sketch of epoch 0; the restored node shows none."""
     swarm = Swarm(12, seed=4)
@@ -88,6 +90,7 @@ def test_what_is_asked_for_depends_on_what_is_announced_and_on_chance():
     assert watch.wants([Slip(key, 6)], epochs=epochs) == (key,)
 
 
+@pytest.mark.slow
 def test_many_sketches_under_the_own_key_take_no_room():
     swarm = Swarm(1)
     watch = OwnKeyWatch(identity_of(0).key, stream=seeded_stream(1))
@@ -98,6 +101,7 @@ def test_many_sketches_under_the_own_key_take_no_room():
     assert watch.take_found() == []
 
 
+@pytest.mark.slow
 def test_nobody_sees_whether_a_node_has_found_out():
     """Same seeds: in one network what is found is taken up after every cycle, in the other never."""
     logs = []

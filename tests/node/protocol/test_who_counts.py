@@ -200,6 +200,7 @@ def counted_by(swarm, number):
     return {one.key for one, _ in swarm.nodes[number].crowd.take_news()[0]}
 
 
+@pytest.mark.slow
 def test_a_node_learns_from_more_than_its_shelf_holds():
     swarm = Swarm(30, settings=NodeSettings(most_sketches=5))
     swarm.cycles(180)
@@ -209,6 +210,7 @@ def test_a_node_learns_from_more_than_its_shelf_holds():
         assert len({identity_of(n).key for n in range(30) if n != number} - counted_by(swarm, number)) <= 3
 
 
+@pytest.mark.slow
 def test_a_machine_with_many_keys_counts_little(monkeypatch):
     """Nodes 20 to 39 are at one host: of it, four count, whoever else there is."""
     usual = node_swarm.address_of

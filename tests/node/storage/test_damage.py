@@ -134,6 +134,7 @@ def attack(sound, numbers):
 REPAIRED = (353, 384, 457, 508)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_told_as_errors(sound, sampled):
     assert attack(sound, {*sampled(range(1000), every=12), *REPAIRED}) == {}
 

@@ -88,6 +88,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=st.lists(STEPS, max_size=25))
 def test_no_epoch_twice_each_draw_charged_and_no_more_of_them_than_promised(steps):

@@ -138,6 +138,7 @@ def test_a_bad_limit_changes_nothing(store, bad):
     assert store.group_limits.all() == {}
 
 
+@pytest.mark.slow
 def test_no_random_walk_of_edits_gets_past_a_limit(store):
     chance = np.random.default_rng(5)
     limits = {"tea": 1.5, "health": 0.3, WHOLE_LIST: 2.5}

@@ -117,6 +117,7 @@ def test_a_version_is_taken_over_once_and_in_order(store):
     assert store.catalogue.history(NETWORK).digest == store.catalogue.digest()
 
 
+@pytest.mark.slow
 def test_a_kill_while_growing_leaves_the_catalogue_as_it_was_or_as_it_will_be(store, tmp_path):
     version = a_version(store, *(f"n{n}" for n in range(300)))
     (tmp_path / "version").write_bytes(msgspec.json.encode(version))

@@ -214,6 +214,7 @@ def test_wrong_kinds_and_files_are_refused_in_words_that_repeat_nothing(store):
         import_list(store, b"secretive,x\n1,2\n", kind="csv")
 
 
+@pytest.mark.slow
 def test_many_rows_are_a_few_statements_each(tmp_path):
     """Not timed: the number of statements that SQLite carries out grows with the rows and no faster."""
     items = [CatalogueItem(place, f"i{place}", f"Title {place}") for place in range(4000)]
