@@ -374,9 +374,9 @@ def test_a_known_peer_moves_on_its_own_word_only_and_the_oldest_is_asked():
 
 @pytest.mark.slow
 def test_like_minded_people_find_each_other_and_blind_gossip_stays_blind():
-    """60 people of 6 tastes, a shelf for 12: after 30 exchanges 0.93 of the liked half have the own taste.
+    """60 people of 6 tastes, a shelf for 12: after 30 exchanges 0.93 of the liked half share the taste of the node.
 
-    Without the second view it is 0.89; chance would have a sixth. In the random view a sixth has the own taste, as
+    Without the second view it is 0.89; chance would have a sixth. In the random view a sixth shares it, as
     ever: 60 views of 20 peers have 183 of 1,200 with a deviation of 12 (more, as views are not independent); 290 is far
     away. Views chosen by likeness would have 540.
     """
