@@ -1,10 +1,10 @@
-"""Heterogeneous differential privacy: a privacy dial for every item.
+"""Heterogeneous differential privacy: a privacy weight for every item.
 
-Start with `Box`, `PrivacyWeights`, `queries`, `stretch` and `release`; keep count with `Ledger`. For answers per group
-of a frame, files or a database: `release_table` with `tables.count`, `mean`, `total`, `variance`. For neighbours and
-recommendations from user x item profiles: `Profiles`, `PrivateNeighbors` and `PrivateRecommender`; `evaluate` tells
-what they are worth, `compare` which mechanism suits a question, `audit` whether a promise can be broken. The modules
-listed here hold what else there is to a task, and the types of results; they are loaded when they are first used.
+Start with `Box`, `PrivacyWeights`, `queries`, `weight_classes`, `stretch` and `release`; keep count with `Ledger`. For
+answers per group of a frame, files or a database: `release_table` with `tables.count`, `mean`, `total`, `variance`. For
+neighbours and recommendations from user x item profiles: `Profiles`, `PrivateNeighbors` and `PrivateRecommender`.
+`evaluate` measures how good they are, `compare` finds the mechanism that suits a question, and `audit` tries to break a
+promise. The modules listed here hold the rest, and the types of results. They are loaded when they are first used.
 """
 
 import lazy_loader

@@ -21,16 +21,15 @@ from .accounting import (
     Release as Release,
     plan as plan,
     release as release,
-    release_by_dial as release_by_dial,
     release_distortion_bound as release_distortion_bound,
 )
 from .auditing import audit as audit
 from .core.errors import BudgetExhausted as BudgetExhausted
 from .evaluation import evaluate as evaluate, judge as judge, recall as recall
 from .mechanisms.comparison import compare as compare
-from .mechanisms.estimation import best_multiplier as best_multiplier
 from .mechanisms.queries.own import falsify as falsify
 from .mechanisms.stretching import Stretched as Stretched, stretch as stretch
+from .mechanisms.weight_class import WeightClasses as WeightClasses, weight_classes as weight_classes
 from .neighbors import PrivateNeighbors as PrivateNeighbors
 from .noise import discrete_gaussian as discrete_gaussian, discrete_laplace as discrete_laplace
 from .profiles import (
@@ -38,7 +37,6 @@ from .profiles import (
     Categories as Categories,
     PrivacyWeights as PrivacyWeights,
     Profiles as Profiles,
-    WeightPrior as WeightPrior,
     split as split,
 )
 from .recommender import PrivateRecommender as PrivateRecommender

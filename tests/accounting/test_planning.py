@@ -6,7 +6,7 @@ from tests.support.errors import refused
 
 import hetdp
 from hetdp import Box, WeightPrior, errors, queries
-from hetdp.mechanisms.accuracy import interval_reach
+from hetdp.mechanisms.intervals import interval_reach
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 AGES = Box.uniform(0, 100, size=4000)

@@ -15,7 +15,7 @@ from pyarrow import parquet
 from tests.support.errors import complaints
 
 import hetdp
-from hetdp.mechanisms.named import QUERIES, SELECTED, mechanism_named
+from hetdp.mechanisms.by_name import QUERIES, SELECTED, mechanism_named
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
 DIALS = (*MEAN, "--weight-column", "privacy")

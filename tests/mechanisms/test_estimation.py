@@ -13,8 +13,8 @@ from hetdp import Box, WeightPrior, errors, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms.distortion import plan_distortion
 from hetdp.mechanisms.estimation import _Summary, expected_shrinkage, normalised, undo_dropping
-from hetdp.mechanisms.examples import example_queries
-from hetdp.mechanisms.ratios import NoisySum, noise_quantile
+from hetdp.auditing.examples import example_queries
+from hetdp.tables.ratios import NoisySum, noise_quantile
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 MEAN = queries.mean(Box.uniform(0, 1, size=1000))

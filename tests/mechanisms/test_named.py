@@ -5,7 +5,7 @@ import pytest
 from tests.support.errors import refused
 
 import hetdp
-from hetdp.mechanisms.named import MECHANISMS, QUERIES, SELECTED, default_mechanism, mechanism_named
+from hetdp.mechanisms.by_name import MECHANISMS, QUERIES, SELECTED, default_mechanism, mechanism_named
 from hetdp.profiles import Categories, WeightPrior
 
 PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)

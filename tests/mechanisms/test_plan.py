@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from hetdp.mechanisms.plan import choose_grid, float_up, floor_product, product_up
-from hetdp.mechanisms.queries.base import exact_sum
+from hetdp.mechanisms.mechanism import choose_grid, float_up, floor_product, product_up
+from hetdp.mechanisms.queries.query import exact_sum
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 from hetdp.cli import main as cli_main
 from hetdp.core.estimator import Estimator
-from hetdp.mechanisms.examples import example_queries, examples
-from hetdp.mechanisms.plan import Mechanism
+from hetdp.auditing.examples import example_queries, examples
+from hetdp.mechanisms.mechanism import Mechanism
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import SCORES
 from tests.privacy import test_commands, test_order, test_weight_zero_commands
@@ -134,7 +134,7 @@ def test_every_mechanism_has_an_example():
     assert set(kinds(Mechanism)) <= made
     names = " ".join(example.name for example in examples())
     for name in makers(mechanisms, Mechanism):
-        assert name in names or name == "stretch", f"{name} has no example: see hetdp.mechanisms.examples"
+        assert name in names or name == "stretch", f"{name} has no example: see hetdp.auditing.examples"
 
 
 def test_every_query_has_an_example():

@@ -1,7 +1,7 @@
 """Every query the package ships, for tests that must hold for all of them, and points to try them on."""
 
 from hetdp.mechanisms import queries
-from hetdp.mechanisms.examples import AGES, SIGNED, UNIT, example_queries
+from hetdp.auditing.examples import AGES, SIGNED, UNIT, example_queries
 
 __all__ = ["AGES", "CATALOGUE", "SIGNED", "UNIT", "extreme_points"]
 

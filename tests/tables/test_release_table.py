@@ -14,7 +14,7 @@ from tests.support.errors import refused
 
 import hetdp
 from hetdp import errors
-from hetdp.mechanisms.ratios import NoisySum
+from hetdp.tables.ratios import NoisySum
 from hetdp.tables import release
 from hetdp.tables.release import bind
 from hetdp.tables.sources import open_source

@@ -1,4 +1,3 @@
-from .by_dial import ByDial as ByDial, release_by_dial as release_by_dial
 from .guarantee import Guarantee as Guarantee, Recipients as Recipients
 from .label import Label as Label, LabelOptions as LabelOptions, Odds as Odds, Spending as Spending
 from .ledger.ledger import Ledger as Ledger, LedgerReport as LedgerReport, LedgerView as LedgerView

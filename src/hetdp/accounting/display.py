@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hetdp.accounting.composition import loss_of, steps_of
 from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.accounting.label import Spending
-from hetdp.cards import BLUE, INK, MUTED, ORANGE, PAPER, Card, CardTable, Glyph, bar, interval
+from hetdp.cards import BLUE, INK, ORANGE, PAPER, Card, CardTable, Glyph, bar, interval
 from hetdp.core.errors import InvalidInput, LedgerError
 from hetdp.core.estimator import Estimator, shown_params
 from hetdp.core.text import as_precise, counted, printable, several
@@ -23,7 +23,6 @@ from hetdp.plots import (
     Specification,
     amount,
     drawn,
-    interval_layers,
     layer,
     name_axis,
     text_of,
@@ -32,7 +31,6 @@ from hetdp.plots import (
 )
 
 if TYPE_CHECKING:
-    from hetdp.accounting.by_dial import ByDial
     from hetdp.accounting.ledger.ledger import Ledger
     from hetdp.accounting.ledger.state import Entry
     from hetdp.accounting.releasing import Release
@@ -43,8 +41,6 @@ _LAST, _MOST = 5, 12
 _BARS = 24
 #: Charges of a ledger that are drawn one by one: the last ones.
 _CHARGES = 30
-#: What is counted per item where answers are about levels of dials, because how many there are is private.
-_PER_ITEM = {"total": "mean", "count": "share", "histogram": "share"}
 
 
 # -- rows -----------------------------------------------------------------------------------------------------------
@@ -106,9 +102,15 @@ def interval_row(
     }
 
 
+def main_part(answer: "Release") -> str:
+    """Return which part of an answer is shown first."""
+    return "raw value" if answer.estimate is None else "estimate"
+
+
 def one_row(answer: "Release") -> dict[str, Any]:
     """Return the row of an answer that is one number."""
-    numbers = (answer.estimate, answer.low, answer.high, answer.value)
+    main = answer.value if answer.estimate is None else answer.estimate
+    numbers = (main, answer.low, answer.high, answer.value)
     return interval_row("", *(None if number is None else float(number) for number in numbers))
 
 
@@ -117,7 +119,8 @@ def vector_rows(answer: "Release") -> list[dict[str, Any]]:
     values: NDArray[np.float64] = np.atleast_1d(answer.value)
     query = histogram_of(answer)
     names = map(str, range(values.size)) if query is None else query.labels
-    numbers = (answer.estimate, answer.low, answer.high, values)
+    main = values if answer.estimate is None else answer.estimate
+    numbers = (main, answer.low, answer.high, values)
     columns = ([None] * values.size if found is None else np.atleast_1d(found).tolist() for found in numbers)
     return [interval_row(name, *cells) for name, *cells in zip(names, *columns, strict=True)]
 
@@ -165,27 +168,29 @@ def release_card(answer: "Release") -> Card:
     if isinstance(answer.value, np.ndarray):
         table = _vector_table(answer)
     else:
-        row = one_row(answer)
-        within = f"{row['from']} to {row['to']} ({confidence_words(answer.confidence)})" if row["from"] else ""
-        lead = (row["shown"], within) if row["shown"] else (row["as_left"], "raw value")
-        if row["shown"]:
+        row, main = one_row(answer), main_part(answer)
+        sure = f"{row['from']} to {row['to']} ({confidence_words(answer.confidence)})" if row["from"] else ""
+        lead = (row["shown"], sure if answer.estimate is not None else f"{main}, {sure}".removesuffix(", "))
+        if answer.estimate is not None:
             facts["raw value"] = row["as_left"]
     if answer.reason is not None:
-        facts["no estimate" if answer.estimate is None else "no interval"] = answer.reason
+        facts["no estimate"] = answer.reason
     if answer.scale is not None:
         facts["noise"] = f"{answer.noise}, scale {answer.scale:.6g}"
+    for one in answer.classes or ():
+        facts[f"noise of weights from {one.boundary:g}"] = f"{answer.noise}, scale {one.scale:.6g}"
     return Card("Release", about=answer.query, lead=lead, table=table, facts=facts, **promised(answer.guarantee))
 
 
 def _vector_table(answer: "Release") -> CardTable:
     """Return the table of a histogram, or of another vector."""
-    rows = vector_rows(answer)
-    if answer.estimate is None:
-        noisy = [(row["name"], row["as_left"]) for row in rows]
-        return CardTable(("", "raw value"), noisy, numbers=(1,), most=_MOST, rest=" in .value")
-    header = ("", "estimate", "from", "to", confidence_words(answer.confidence))
+    rows, main = vector_rows(answer), main_part(answer)
+    if answer.low is None:
+        noisy = [(row["name"], row["shown"]) for row in rows]
+        return CardTable(("", main), noisy, numbers=(1,), most=_MOST, rest=" in .value")
+    header = ("", main, "from", "to", confidence_words(answer.confidence))
     shown = [(row["name"], *cells) for row, cells in zip(rows, interval_cells(rows), strict=True)]
-    return CardTable(header, shown, numbers=(1, 2, 3), most=_MOST, rest=" in .estimate, .low and .high")
+    return CardTable(header, shown, numbers=(1, 2, 3), most=_MOST, rest=" in .low and .high")
 
 
 def interval_cells(rows: "list[dict[str, Any]]") -> Iterator[tuple[str | Glyph, ...]]:
@@ -249,11 +254,7 @@ def plot_release(answer: "Release", column: str = "") -> Any:  # noqa: ANN401  (
     """Return the drawing of an answer with its interval: a number, or bars of a histogram."""
     vector, sure = isinstance(answer.value, np.ndarray), confidence_words(answer.confidence)
     said = f"{sure}{' of each bar by itself' if vector else ''}." if sure else ""
-    why = (
-        ""
-        if answer.reason is None
-        else f"{'No estimate' if answer.estimate is None else 'No interval'}: {answer.reason}"
-    )
+    why = "" if answer.reason is None else f"No estimate: {answer.reason}"
     about = _about(answer.query, column)
     title = titled(f"A released {about}", said, why, promise_words(answer.guarantee))
     bars = _bars(answer, printable(column) or "value") if vector else None
@@ -267,11 +268,9 @@ def _about(asked: str, column: str) -> str:
 
 
 def _one_number(answer: "Release", about: str) -> list[Specification]:
-    """Return the layers of an estimate in its interval above the raw value; of that alone if need be."""
+    """Return the layers of an estimate, or of a raw value without one, in its interval."""
     row = one_row(answer)
-    main = "value" if row["estimate"] is None else "estimate"
-    row |= {"below": f"raw value: {row['as_left']}"} if main == "estimate" else {"words": row["as_left"]}
-    told = tooltip(_told(row))
+    told = tooltip(_told(answer))
     ends = [end for end in (row["low"], row["high"], row["estimate"], row["value"]) if end is not None]
     # Where there is one number only, as wide as its noise, or as a tenth of it.
     air = 0.08 * (max(ends) - min(ends)) or 3 * (answer.scale or 0.0) or 0.1 * abs(ends[0]) or 1.0
@@ -281,22 +280,19 @@ def _one_number(answer: "Release", about: str) -> list[Specification]:
         return layer([row], mark, x=amount(field, about, scale=scale), y={"value": y}, tooltip=told, **more)
 
     layers = []
-    if main == "estimate":
-        layers.append(at({"type": "tick", "color": MUTED, "thickness": 2, "size": 18, "opacity": 1}, "value"))
-        layers.append(at({"type": "text", "color": MUTED}, "value", y=56, text=text_of("below")))
     if row["low"] is not None:
         reach = {"type": "rule", "strokeWidth": 9, "strokeCap": "round", "opacity": 0.32, "color": BLUE}
         layers.append(at(reach, "low", x2={"field": "high"}))
-    layers.append(at({"type": "point", "filled": True, "size": 110, "opacity": 1, "color": BLUE}, main))
-    layers.append(at({"type": "text", "fontWeight": 600, "fontSize": 13}, main, y=12, text=text_of("words")))
+    layers.append(at({"type": "point", "filled": True, "size": 110, "opacity": 1, "color": BLUE}, "estimate"))
+    layers.append(at({"type": "text", "fontWeight": 600, "fontSize": 13}, "estimate", y=12, text=text_of("words")))
     return layers
 
 
 def _bars(answer: "Release", column: str) -> Specification:
     """Return bars with their intervals: beside each other over numbers, below each other by name."""
     rows, query = vector_rows(answer), histogram_of(answer)
-    told = tooltip({"name": "bin", **_told(rows[0])})
-    field, words = ("value", "raw value") if answer.estimate is None else ("estimate", "estimate")
+    told = tooltip({"name": "bin", **_told(answer)})
+    field, words = "estimate", main_part(answer)
     from_zero = {"zero": True, "padding": 0, "nice": True}  # no interval ends at the very edge
     bar = {"type": "bar", "color": BLUE, "opacity": 0.55, "stroke": PAPER, "strokeWidth": 1}
     reach = {"type": "rule", "color": INK, "strokeWidth": 1.6}
@@ -333,29 +329,9 @@ def _bars(answer: "Release", column: str) -> Specification:
     return {"layer": layers, **shape}
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a tooltip tells of a row, by field."""
-    return {**({"words": "estimate"} if row["shown"] else {}), "as_left": "raw value"}
-
-
-def plot_by_dial(answers: "ByDial", column: str = "") -> Any:  # noqa: ANN401  (altair is optional)
-    """Return the drawing of an answer for each level of dials, one below the other; of a histogram, of each bin."""
-    rows = []
-    for answer, low, high in zip(answers.answers, answers.levels[:-1], answers.levels[1:], strict=True):
-        level, vector = f"weights above {low:g}, up to {high:g}", isinstance(answer.value, np.ndarray)
-        rows += [
-            {**row, "name": f"{level}: {row['name']}" if vector else level}
-            for row in (vector_rows(answer) if vector else [one_row(answer)])
-        ]
-    asked = answers.answers[0].query
-    what = _about(_PER_ITEM.get(asked, asked), column)
-    sure = next((answer.confidence for answer in answers.answers if answer.confidence is not None), None)
-    said = f"{confidence_words(sure)} of each level by itself." if sure is not None else ""
-    # What is released of a level is not about that level alone, so it is no answer where there is no estimate.
-    levels = [{**row, "value": None} for row in rows]
-    layers = interval_layers(levels, shown={"name": "level", "words": what})
-    title = titled(f"A released {what} by dial", said, promise_words(answers.guarantee))
-    return drawn({"title": title, "width": WIDTH, "height": {"step": 26}, "layer": layers})
+def _told(answer: "Release") -> dict[str, str]:
+    """Return what a tooltip shows of a row, by field."""
+    return {"words": main_part(answer), **({} if answer.estimate is None else {"as_left": "raw value"})}
 
 
 def plot_charges(ledger: "Ledger") -> Any:  # noqa: ANN401  (altair is optional)

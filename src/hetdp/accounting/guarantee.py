@@ -15,7 +15,7 @@ from hetdp.accounting.composition import add_up, group_loss
 from hetdp.accounting.label import Label, LabelOptions
 from hetdp.core.checks import not_negative, one_of, positive, whole
 from hetdp.core.errors import DataError, InvalidInput
-from hetdp.mechanisms.plan import product_up
+from hetdp.mechanisms.rounding import product_up
 from hetdp.profiles import PrivacyWeights
 
 _RECIPIENT = "anyone who sees this release, whatever else they know, all other items included"
@@ -115,7 +115,7 @@ class Guarantee:
     at_weight_one
         Of a promise in rho: the epsilon and delta of ordinary differential privacy that it implies for a weight of 1.
     weights_amount
-        What each weight pays; None for the amount. More where a sum of weights was released too.
+        What each weight loses; None for the amount.
     remarks
         Further sentences of `text`.
     simulated
@@ -217,12 +217,8 @@ class Guarantee:
             if self.at_weight_one is not None:
                 promise += f" At a weight of 1 that implies ordinary differential privacy with {self._ordinary}."
         if self.recipients is None:
-            weights = f"Each weight is itself protected with {self.unit} = {in_digits(self.amount)}."
-            if self.weights_amount is not None:
-                weights = (
-                    f"Each weight is itself protected with {self.unit} = {in_digits(self.weights_amount)}: sums of "
-                    "weights are released too, which values do not pay for."
-                )
+            lost = self.amount if self.weights_amount is None else self.weights_amount
+            weights = f"Each weight is itself protected with {self.unit} = {in_digits(lost)}."
             return [promise, weights, holds]
         if self.recipients.together:
             return [promise, holds]
@@ -247,9 +243,8 @@ class Guarantee:
 
         Examples
         --------
-        >>> print(Guarantee("epsilon", 1.0, weights_amount=2.0).short)
-        epsilon = 1 for weight 1, in proportion for others, against anyone who sees this release; weights lose 2 with
-        the denominator
+        >>> print(Guarantee("epsilon", 1.0, weights_amount=0.75).short)
+        epsilon = 1 for weight 1, in proportion for others, against anyone who sees this release; weights lose 0.75
         """
         if self.simulated:
             return "simulated: nothing is promised"
@@ -272,7 +267,7 @@ class Guarantee:
         """What weights lose, or all lists tell together."""
         if self.recipients is None:
             paid = self.amount if self.weights_amount is None else self.weights_amount
-            return f"; weights lose {in_digits(paid)}{'' if self.weights_amount is None else ' with the denominator'}"
+            return f"; weights lose {in_digits(paid)}"
         if self.recipients.together:
             return ""
         return f"; {self._all_lists}: {in_digits(self.total)}"

@@ -14,13 +14,13 @@ from hetdp.accounting.ledger.ledger import Chargeable
 from hetdp.accounting.planning import plan
 from hetdp.core.checks import Real
 from hetdp.core.errors import InvalidInput, SimulatedResult
-from hetdp.core.randomness import RandomState, Stream, as_stream
+from hetdp.core.randomness import RandomState, as_stream
 from hetdp.core.vectors import constant
 from hetdp.mechanisms.distortion import plan_distortion
-from hetdp.mechanisms.plan import Mechanism, Plan
-from hetdp.mechanisms.queries.base import exact_total
-from hetdp.mechanisms.ratios import Estimate, NoisySum, check_confidence
+from hetdp.mechanisms.intervals import check_confidence
+from hetdp.mechanisms.mechanism import Mechanism, Plan
 from hetdp.mechanisms.stretching import Stretched, StretchedPlan
+from hetdp.mechanisms.weight_class import ClassSum, WeightClassesPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,11 @@ class Release:
     Attributes
     ----------
     value
-        The noisy stretched answer, which dials pull toward the centre: a number, or an array for a histogram. (Sums of)
-        multiples of `grid`, where there is one.
+        The raw value, as the mechanism releases it: a number, or an array for a histogram. A multiple of `grid`, where
+        there is one. Stretching moves it toward the centre.
     scale
-        Scale of the Laplace noise, or standard deviation of the Gaussian noise; None for other randomness.
+        Scale of the Laplace noise, or standard deviation of the Gaussian noise; None for other randomness, and where
+        noises of several scales add up.
     epsilon, rho
         The level, whichever was used; the other is None.
     grid
@@ -41,26 +42,27 @@ class Release:
     guarantee
         The promise, in words and numbers.
     estimate
-        What dials did divided out, for means, totals, counts, variances and, bin by bin, histograms. It is the mean
-        (and so on) weighted by dials: where dials go with values, the strict are under-represented. Else None.
+        What the query would be without weights and noise, inside the range of its answers. Weight classes have one, and
+        stretched queries whose weights are publicly 1. Items below the lowest class count as the middle of their range.
     low, high
-        Ends of the confidence interval of the estimate; for a histogram, of each bin by itself.
+        Ends of the interval that holds the answer without its noise, with the chance `confidence`; for a histogram, of
+        each bin by itself. Of a stretched query without estimate, this is the stretched answer.
     confidence
-        Chance that the interval covers the truth, if dials do not go with values.
+        That chance; None where there is no interval.
     reason
-        Why there is no estimate, or none with an interval.
-    denominator
-        The noisy sum of weights that the estimate was divided by, released too; None where there is none.
+        Why there is no estimate.
+    classes
+        Of weight classes: what was released of each class.
     population
         How many items it is about, where that is public.
     simulated
         True if made with a seed; then nothing publishes it.
     losses
-        What each item paid; calculated when it is read. The owner's: not shown, not in `public()`.
+        What each item lost; calculated when it is read. The owner's: not shown, not in `public()`.
     query, noise
         What was asked, and what kind of randomness was added, in words.
     paid
-        The plan that `losses` are calculated from; the owner's, and not shown.
+        The plan that `losses` are calculated from, and which items took part; the owner's, and not shown.
     version
         Of hetdp.
 
@@ -80,16 +82,16 @@ class Release:
     high: float | NDArray[np.float64] | None = None
     confidence: float | None = None
     reason: str | None = None
-    denominator: NoisySum | None = None
+    classes: tuple[ClassSum, ...] | None = None
     population: int | None = None
     simulated: bool = False
     version: str = __version__
-    #: Who paid: the plan, and which items were kept.
+    #: The plan, and which items took part.
     paid: tuple[Plan, NDArray[np.bool_]] | None = field(default=None, repr=False)
 
     @cached_property
     def losses(self) -> NDArray[np.float64] | None:
-        """What each item paid. The owner's."""
+        """What each item lost. The owner's."""
         if self.paid is None:
             return None
         prepared, keep = self.paid
@@ -124,7 +126,7 @@ class Release:
         >>> stretched = stretching.stretch(queries.total(Box.uniform(0, 1, size=2)), [1, 0.5])
         >>> answer = release(stretched, [1, 1], epsilon=1.0).public()
         >>> [name for name in answer if answer[name] is None]
-        ['estimate', 'low', 'high', 'confidence', 'rho']
+        ['estimate', 'rho']
         """
         if self.simulated:
             raise SimulatedResult(
@@ -134,15 +136,18 @@ class Release:
         return self._shown()
 
     def _shown(self) -> dict[str, Any]:
-        numbers = {name: getattr(self, name) for name in ("estimate", "low", "high", "value")}
-        summed = self.denominator
+        numbers = {name: _listed(getattr(self, name)) for name in ("estimate", "low", "high", "value")}
+        shares = {} if self.shares is None else {"shares": self.shares.tolist()}
+        classes = [
+            {"boundary": one.boundary, "value": _listed(one.value), "scale": one.scale} for one in self.classes or ()
+        ]
         return {
             "query": self.query,
-            **{name: found.tolist() if isinstance(found, np.ndarray) else found for name, found in numbers.items()},
+            **numbers,
             "confidence": self.confidence,
             "reason": self.reason,
-            **({} if self.shares is None else {"shares": self.shares.tolist()}),
-            "denominator": None if summed is None else {"value": summed.value, "scale": summed.scale},
+            **shares,
+            **({"classes": classes} if classes else {}),
             "noise": self.noise,
             "scale": self.scale,
             "grid": self.grid,
@@ -200,6 +205,10 @@ class Release:
         return release_card(self).html()
 
 
+def _listed(number: Any) -> Any:  # noqa: ANN401  (a number, an array or None)
+    return number.tolist() if isinstance(number, np.ndarray) else number
+
+
 def release(
     mechanism: Mechanism,
     values: ArrayLike,
@@ -210,36 +219,30 @@ def release(
     ledger: Chargeable | None = None,
     grid: float | None = None,
     confidence: float = 0.95,
-    denominator: Real | None = None,
     description: str | None = None,
     random_state: RandomState = None,
 ) -> Release:
-    """Release the answer of a mechanism on private values, and an estimate that dials do not distort.
+    """Release the answer of a mechanism on private values, with the exact interval of its noise.
 
     Parameters
     ----------
     mechanism
-        From `hetdp.stretch`, or any other of `hetdp.mechanisms`.
+        From `hetdp.weight_classes`, `hetdp.stretch`, or any other of `hetdp.mechanisms`.
     values
         One private value per item. Clamped into the domain; nan becomes the centre, silently.
     epsilon
         Level of a Laplace release.
     rho
-        Level of a Gaussian release; item i pays rho * v_i**2.
+        Level of a Gaussian release; item i loses rho * v_i**2.
     noise
         "laplace" or "gaussian". Default: the one that the given level belongs to.
     ledger
-        Charged with what each item loses before the values are looked at. Without one, keeping count is up to you.
+        Charged with what each item loses before the values are read. Without one, keeping count is up to you.
     grid
         A public power of two that the answer is a multiple of. Default: about 2**-40 of the noise scale. A coarse grid
-        costs accuracy, never privacy: an item whose weight does not pay for one step is dropped.
+        costs accuracy, never privacy.
     confidence
-        Of the interval of the estimate.
-    denominator
-        Level, in the unit of the release, of the noisy sum of weights that the estimate is divided by. The weights pay
-        it, values pay nothing. Default: that of the release; then the denominator's noise makes an interval wider by
-        half at the very most, and by a tenth for a mean near the centre. 0: no sum is drawn, and there is no estimate,
-        or one from the prior.
+        Of the interval.
     description
         What the history of the ledger calls it. Default: the name of the query.
     random_state
@@ -252,18 +255,18 @@ def release(
     Raises
     ------
     BudgetExhausted
-        If some item cannot pay and the ledger does not drop it; nothing was spent or computed.
+        If some item has too little remaining budget and the ledger does not drop it; nothing was spent or computed.
 
     Privacy
     -------
-    Unit: one item replaced. (epsilon, v)-differentially private with Laplace noise of scale multiplier * S / epsilon,
-    rho * v_i**2-zCDP with Gaussian noise. Exact: no floating-point noise, no rounding outside the promise
-    (docs/proofs/stretching.md, docs/proofs/noise.md). Each weight pays the level and that of the denominator
-    (docs/proofs/estimation.md), charged at once, before anything is looked at.
+    Unit: one item replaced. (epsilon, v)-differentially private with Laplace noise, rho * v_i**2-zCDP with Gaussian
+    noise. Exact: no floating-point noise, no rounding outside the promise (docs/proofs/stretching.md,
+    docs/proofs/weight_classes.md, docs/proofs/noise.md). Charged before anything is read.
 
     Examples
     --------
     >>> from hetdp.mechanisms import queries, stretching
+    >>> from hetdp.mechanisms.weight_class import weight_classes
     >>> from hetdp.profiles import Box
     >>> stretched = stretching.stretch(queries.linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1])), [0.5, 0.25, 0.1])
     >>> from hetdp.accounting import Ledger
@@ -273,14 +276,13 @@ def release(
     (4.0, 0.5, 0.0)
     >>> ledger.spent
     array([0.25 , 0.125, 0.05 ])
-    >>> ages = stretching.stretch(queries.mean(Box.uniform(0, 100, size=1000)), [0.5, 1.0] * 500)
-    >>> answer = release(ages, [30.0] * 1000, epsilon=1.0, random_state=1)
-    >>> round(answer.value), round(answer.estimate), answer.low < 30 < answer.high, answer.guarantee.weights_amount
-    (22, 30, True, 2.0)
+    >>> ages = weight_classes(queries.mean(Box.uniform(0, 100, size=1000)), [0.5, 1.0] * 500)
+    >>> answer = release(ages, [60.0, 20.0] * 500, epsilon=1.0, random_state=1)
+    >>> round(answer.estimate), answer.low < 40 < answer.high, answer.guarantee.weights_amount
+    (40, True, 0.75)
     """
     stream = as_stream(random_state)
-    drops = _drops(ledger)
-    prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid, denominator=denominator, drops=drops)
+    prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid)
     check_confidence(confidence)
     read = mechanism.domain.read(values)  # once; their number is checked before anything is charged
     if ledger is not None and not hasattr(ledger, "charge"):
@@ -294,94 +296,33 @@ def release(
             amount=prepared.amount,
             weights_loss=prepared.weights_amount,
         )
-    known: dict[str, Any] = {"confidence": confidence, "drops": drops or _drops(ledger), "population": keep.size}
-    return answered(prepared, read, keep, stream, **known)
-
-
-def answered(
-    prepared: Plan,
-    values: NDArray[np.float64],
-    keep: NDArray[np.bool_],
-    stream: Stream,
-    *,
-    confidence: float,
-    drops: bool,
-    population: int | None,
-) -> Release:
-    """Return the release of a plan that has been paid for, about the items that are kept."""
-    (cells,) = prepared.answers(values, keep, stream, count=1)
-    paid = prepared.weights_amount
+    (cells,) = prepared.answers(read, keep, stream, count=1)
+    found = prepared.read(cells, confidence, drops=bool(getattr(ledger, "drops", False)))
+    lost = prepared.weights_amount
     return Release(
-        value=prepared.finish(cells),
+        value=found.value,
         scale=prepared.scale,
         grid=prepared.grid,
-        query=prepared.mechanism.name,
+        query=mechanism.name,
         noise=prepared.noise,
         guarantee=Guarantee(
             prepared.unit,
             prepared.amount,
-            adjacent=prepared.mechanism.adjacent,
-            weights=prepared.mechanism.weights,
-            weights_amount=None if paid == prepared.amount else paid,
+            adjacent=mechanism.adjacent,
+            weights=mechanism.weights,
+            weights_amount=None if lost == prepared.amount else lost,
             simulated=stream.simulated,
         ),
-        **_estimated(prepared, cells, keep, stream, confidence=confidence, drops=drops, population=population),
-        population=population,
+        estimate=found.estimate,
+        low=found.low,
+        high=found.high,
+        confidence=None if found.low is None else confidence,
+        reason=found.reason,
+        classes=prepared.class_sums(cells) if isinstance(prepared, WeightClassesPlan) else None,
+        population=keep.size if mechanism.steps_to_replace == 1 else None,
         simulated=stream.simulated,
         paid=(prepared, keep),
     )
-
-
-def _drops(ledger: Chargeable | None) -> bool:
-    """Return whether some items may not count, as far as the public knows."""
-    return bool(getattr(ledger, "drops", False))
-
-
-def _estimated(
-    prepared: Plan,
-    cells: NDArray[np.float64],
-    keep: NDArray[np.bool_],
-    stream: Stream,
-    *,
-    confidence: float,
-    drops: bool,
-    population: int | None,
-) -> dict[str, Any]:
-    """Return the estimate of a release and what belongs to it; a denominator is drawn here, where one is planned."""
-    weight, distorted, released = None, True, {}
-    if isinstance(prepared, StretchedPlan):
-        if prepared.denominator is not None:
-            weight = prepared.denominator.release(prepared.effective_weights, keep, stream)
-        elif prepared.mechanism.public_weight is not None and not drops:
-            weight, distorted = NoisySum(exact_total(prepared.effective_weights), 0.0), False
-        reason = prepared.mechanism.query.why_no_estimate
-        if weight is not None and reason is None:
-            found = _shown(
-                prepared.estimates(cells, weight, confidence=confidence, distorted=distorted, population=population)
-            )
-            released = {"denominator": weight if distorted else None}
-            if "reason" not in found:
-                return found | released | {"confidence": confidence}
-            reason = found["reason"]
-    else:
-        reason = "What dials do to this answer cannot be divided out."
-    value = prepared.finish(cells)
-    # A prior of weights knows nothing of items that cannot pay.
-    by_prior = None if isinstance(value, np.ndarray) or drops else prepared.estimate(value)
-    if by_prior is not None:
-        reason = "This estimate is divided by what the prior expects, which does not tell how far off it is."
-    reason = reason or "No sum of weights was released that it could be divided by."
-    return {"estimate": by_prior, "reason": reason, **released}
-
-
-def _shown(estimates: list[Estimate]) -> dict[str, Any]:
-    """Return estimates as fields of a release: numbers, or arrays for a vector; nothing if one of them has none."""
-    reason = next((found.reason for found in estimates if found.value is None), None)
-    if reason is not None:
-        return {"reason": reason}
-    columns = {"estimate": "value", "low": "low", "high": "high"}
-    found = {name: [getattr(one, column) for one in estimates] for name, column in columns.items()}
-    return {name: column[0] if len(column) == 1 else np.array(column) for name, column in found.items()}
 
 
 def release_distortion_bound(
@@ -405,17 +346,17 @@ def release_distortion_bound(
         answer with noise of this same epsilon, on the grid that goes with it, without the items that the ledger no
         longer lets count.
     epsilon
-        Its own level: what each weight pays.
+        Its own level: what each weight loses.
     confidence
         Chance that the released number is above the bound.
     ledger
-        Charged in `weights_spent`; items pay nothing.
+        Charged in `weights_spent`; items lose nothing.
     random_state
         A seed makes the release reproducible, and unfit to be published.
 
     Privacy
     -------
-    The weights pay epsilon each, the values nothing: an item with weight 0 keeps its absolute protection. (Releasing
+    Each weight loses epsilon, the values nothing: an item with weight 0 keeps its absolute protection. (Releasing
     the distortion of the actual values with the same epsilon, as the paper suggests, would void it.)
 
     Examples

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting.by_dial import release_by_dial
 from hetdp.accounting.composition import STEPS
 from hetdp.accounting.ledger.ledger import Ledger
 from hetdp.accounting.releasing import Release, release, release_distortion_bound
+from hetdp.auditing.examples import Example, examples
 from hetdp.auditing.registry import CONFIDENCE, Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
@@ -22,8 +22,8 @@ from hetdp.auditing.statistical import MINIMUM_SAMPLES, audit
 from hetdp.auditing.subjects import Claims, Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms import queries
-from hetdp.mechanisms.examples import Example, examples
 from hetdp.mechanisms.stretching import stretch
+from hetdp.mechanisms.weight_class import weight_classes
 from hetdp.noise import discrete_gaussian, discrete_laplace
 from hetdp.profiles import Box
 
@@ -79,40 +79,48 @@ def _release_cases(*, quick: bool) -> Iterator[Case]:
     """Audit the public functions themselves, end to end, one call per run."""
     query = queries.total(Box.uniform(0, 1, size=3))
 
-    def released(profile: NDArray[np.float64], random_state: int) -> list[float]:
-        return _seen(release(stretch(query, [0.5, 0.0, 1.0]), profile, epsilon=1.0, random_state=random_state))
+    def released(profile: NDArray[np.float64], random_state: int) -> float:
+        answer = release(stretch(query, [0.5, 0.0, 1.0]), profile, epsilon=1.0, random_state=random_state)
+        return float(answer.value)
 
-    def weighted(weights: NDArray[np.float64], random_state: int) -> list[float]:
-        return _seen(release(stretch(query, weights), [1.0, 1.0, 1.0], epsilon=1.0, random_state=random_state))
+    def weighted(weights: NDArray[np.float64], random_state: int) -> float:
+        return float(release(stretch(query, weights), [1.0] * 3, epsilon=1.0, random_state=random_state).value)
 
-    def by_dial(weights: NDArray[np.float64], random_state: int) -> list[float]:
-        levels = release_by_dial(
-            stretch(query, weights), [1.0, 1.0, 1.0], levels=[0, 0.5, 1], epsilon=1.0, random_state=random_state
-        )
-        return [number for answer in levels.answers for number in _seen(answer)]
+    def classed(profile: NDArray[np.float64], random_state: int) -> list[float]:
+        mechanism = weight_classes(query, [0.5, 0.0, 1.0], boundaries=(1, 0.5))
+        return _sums(release(mechanism, profile, epsilon=1.0, random_state=random_state))
+
+    def changed(weights: NDArray[np.float64], random_state: int) -> list[float]:
+        mechanism = weight_classes(query, weights, boundaries=(1, 0.5))
+        return _sums(release(mechanism, [1.0] * 3, epsilon=1.0, random_state=random_state))
 
     def bounded(weights: NDArray[np.float64], random_state: int) -> float:
         bound = release_distortion_bound(stretch(query, weights), epsilon=1.0, random_state=random_state)
         return float(bound.value)
 
-    moving = [([0.5, 1.0, 1.0], [1.0, 1.0, 1.0])]  # from one level to the other
+    moving = [([0.5, 1.0, 1.0], [1.0, 1.0, 1.0])]  # from one class to the other
     subjects: tuple[tuple[str, Callable[..., float | list[float]], list[Pair], Claims], ...] = (
         ("hetdp.release", released, _PAIRS, [0.5, 0.0, 1.0]),
-        ("hetdp.release, weights", weighted, _PAIRS[:1], 2.0),
-        ("hetdp.release_by_dial, weights", by_dial, moving, 4.0),
+        ("hetdp.release, weights", weighted, _PAIRS[:1], 1.0),
+        ("hetdp.release, weight classes", classed, _PAIRS, [0.5, 0.0, 1.0]),
         ("hetdp.release_distortion_bound", bounded, _PAIRS, 1.0),
     )
     for name, function, pairs, claimed in subjects:
         # With S = 1 and epsilon = 1, what an item may lose is what it may move the answer by.
-        yield replay_case(name, function, adjacent=pairs, limits=claimed)
+        limits = [1.0, 0.0, 1.0] if function is classed else claimed
+        yield replay_case(name, function, adjacent=pairs, limits=limits)
         if not quick:  # about a millisecond per call
             yield statistical_case(name, function, adjacent=pairs, claimed=claimed, samples=4_000)
+    # Half of the range leaves one sum and enters the other.
+    name = "hetdp.release, weights of classes"
+    yield replay_case(name, changed, adjacent=moving, limits=1.0)
+    if not quick:
+        yield statistical_case(name, changed, adjacent=moving, claimed=0.75, samples=4_000)
 
 
-def _seen(answer: Release) -> list[float]:
-    """Return every number that a release draws: of the answer, and of its denominator."""
-    assert answer.denominator is not None  # noqa: S101  (a total has one)
-    return [float(answer.value), answer.denominator.value]
+def _sums(answer: Release) -> list[float]:
+    """Return every number that a release of weight classes draws."""
+    return [float(one.value) for one in answer.classes or ()]
 
 
 def _sampler_cases(*, quick: bool) -> Iterator[Case]:
@@ -161,7 +169,7 @@ def _histogram(random_state: RandomState, *, rho: float | None = None) -> list[R
     """Look at bins that nobody is in; who moves from one to another moves two of them by 1."""
     query = queries.histogram(Box.uniform(0, 1, size=1), edges=_BINS + 1)
     level: dict[str, Any] = {"epsilon": 1.0} if rho is None else {"rho": rho}
-    answer = release(stretch(query, [1.0]), [0.0], denominator=0, random_state=random_state, **level)
+    answer = release(stretch(query, [1.0]), [0.0], random_state=random_state, **level)
     bins = np.asarray(answer.value)[1:]
     if rho is None:
         return [Reached("bins", bins * answer.guarantee.amount / 2)]
@@ -169,40 +177,27 @@ def _histogram(random_state: RandomState, *, rho: float | None = None) -> list[R
 
 
 def _total(random_state: RandomState) -> list[Reached]:
-    """Look at totals of nothing, and at the sums of weights beside them, which the weights pay."""
+    """Look at totals of nothing."""
     query, stream = queries.total(Box.uniform(0, 1, size=1)), as_stream(random_state)
     answers = [release(stretch(query, [1.0]), [0.0], epsilon=1.0, random_state=stream) for _ in range(_RELEASES)]
-    promise = answers[0].guarantee
-    assert promise.weights_amount is not None  # noqa: S101  (a total has a denominator)
-    return [
-        Reached("answer", np.array([answer.value for answer in answers]) * promise.amount),
-        Reached("denominator", _denominators(answers, 1.0) * (promise.weights_amount - promise.amount)),
-    ]
+    return [Reached("answer", np.array([answer.value for answer in answers]) * answers[0].guarantee.amount)]
 
 
-def _denominators(answers: Sequence[Release], exact: float) -> Any:  # noqa: ANN401  (an array)
-    return np.array([answer.denominator.value for answer in answers if answer.denominator is not None]) - exact
-
-
-def _by_dial(random_state: RandomState) -> list[Reached]:
-    """Look at the answers of two levels; a dial that moves from one to the other is in both."""
-    query, stream = queries.total(Box.uniform(0, 1, size=2)), as_stream(random_state)
-    answers, promise = [], None
-    for _ in range(_RELEASES // 2):
-        found = release_by_dial(
-            stretch(query, [0.5, 1.0]), [0.0, 0.0], levels=[0, 0.5, 1], epsilon=1.0, random_state=stream
-        )
-        promise = found.guarantee
-        answers.append(found.answers)
-    assert promise is not None  # noqa: S101
-    assert promise.weights_amount is not None  # noqa: S101
-    low, high = zip(*answers, strict=True)
-    values = np.array([[answer.value for answer in pair] for pair in answers]).ravel()
-    sums = np.concatenate([_denominators(low, 0.5), _denominators(high, 1.0)])
-    return [
-        Reached("answers", values * promise.amount),
-        Reached("denominators", sums * (promise.weights_amount / 2 - promise.amount)),
-    ]
+def _weight_classes(random_state: RandomState, *, rho: float | None = None) -> list[Reached]:
+    """Look at bins of each weight class that nobody is in; an item that moves from one to another moves two by 1."""
+    level: dict[str, Any] = {"epsilon": 1.0} if rho is None else {"rho": rho}
+    query = queries.histogram(Box.uniform(0, 1, size=1), edges=_BINS // 2 + 1)
+    mechanism = weight_classes(query, [0.0], boundaries=(1, 0.25))
+    answer = release(mechanism, [0.0], random_state=random_state, **level)
+    found = []
+    for one in answer.classes or ():
+        if rho is None:
+            share = np.asarray(one.value) * answer.guarantee.amount * one.boundary / 2
+            found.append(Reached(f"class {one.boundary:g}", share))
+        else:
+            share = np.asarray(one.value) * np.sqrt(answer.guarantee.amount) * one.boundary
+            found.append(Reached(f"class {one.boundary:g}", share, "gaussian"))
+    return found
 
 
 def _distortion_bound(random_state: RandomState) -> list[Reached]:
@@ -218,7 +213,8 @@ FRONT_DOORS: dict[str, FrontDoor] = {
     "hetdp.release, histogram": _histogram,
     "hetdp.release, Gaussian histogram": partial(_histogram, rho=0.5),
     "hetdp.release, total": _total,
-    "hetdp.release_by_dial": _by_dial,
+    "hetdp.release, weight classes": _weight_classes,
+    "hetdp.release, Gaussian weight classes": partial(_weight_classes, rho=0.5),
     "hetdp.release_distortion_bound": _distortion_bound,
 }
 
@@ -227,7 +223,7 @@ def told_by_bins(profile: Sequence[float], size: int, random_state: RandomState)
     """Return what `hetdp.release` tells of as many items as runs, each in one of two bins of its own."""
     query = queries.histogram(Box.uniform(0, 2 * size, size=size), edges=2 * size)
     places = 2 * np.arange(size) + 0.5 + (profile[0] >= 0.5)  # noqa: PLR2004  (an indicator)
-    answer = release(stretch(query, [1.0] * size), places, epsilon=1.0, denominator=0, random_state=random_state)
+    answer = release(stretch(query, [1.0] * size), places, epsilon=1.0, random_state=random_state)
     return np.asarray(answer.value).reshape(size, 2)
 
 

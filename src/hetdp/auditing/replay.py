@@ -31,7 +31,7 @@ from hetdp.auditing.subjects import (
 from hetdp.core.checks import Real
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream, seeded_stream
-from hetdp.mechanisms.plan import Mechanism, Plan
+from hetdp.mechanisms.mechanism import Mechanism, Plan
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.profiles import Box
 

@@ -15,8 +15,8 @@ from hetdp.auditing.events import Outputs, apparent_loss
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
-from hetdp.mechanisms.plan import Mechanism, Plan
-from hetdp.mechanisms.queries.base import Floats, Query
+from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.queries.query import Floats, Query
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.profiles import Box
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from hetdp.cli.options import plot_option, westin_option
+from hetdp.cli.options import plot_option
 from hetdp.cli.output import Voice, check_plot, output_options, print_json, print_rows, write_plot
 from hetdp.core.errors import HetdpError
 from hetdp.mechanisms.comparison import EXAMPLE, QUERY_NAMES, Comparison, compare as simulate
-from hetdp.mechanisms.plan import Mechanism
-from hetdp.profiles import PrivacyWeights, WeightPrior
+from hetdp.mechanisms.mechanism import Mechanism
+from hetdp.profiles import PrivacyWeights
+from hetdp.profiles.policies import westin
 
 #: Bars end at so many times the smallest error, and in a mark: the good ones are what is to be compared.
 _LONGEST = 4
@@ -26,8 +27,18 @@ _IN_WORDS = f"A contender is a function in a file such as mine.py that makes a m
 @click.option("--quantile", type=click.FloatRange(0, 1), help="Share of the items below a quantile.")
 @click.option("--items", "-n", type=click.IntRange(min=2), default=1000, show_default=True, help="Number of items.")
 @click.option("--epsilon", type=float, required=True, help="Privacy level of the release to come.")
-@westin_option(default="0.34,0.43,0.23", show_default=True, help="Public prior of weights: shares of the three groups.")
-@click.option("--values", help="Public sample of plausible values in [0, 1], such as 0,0,1.  [default: uniform]")
+@click.option(
+    "--weights",
+    help="Privacy weights that you expect, each with its share of the items, such as 1=0.8,0.25=0.2.  [default: "
+    "those of a poll: 0, 0.5, 0.75 and 1 with shares 0.11, 0.26, 0.14 and 0.49]",
+)
+@click.option(
+    "--values",
+    multiple=True,
+    metavar="[WEIGHT=]V,V,...",
+    help="Public sample of plausible values in [0, 1], such as 0,0,1. If values depend on weights, one sample per "
+    "weight: --values 1=0,0,1 --values 0.25=0,1,1.  [default: uniform]",
+)
 @click.option(
     "--contender",
     "contenders",
@@ -36,7 +47,7 @@ _IN_WORDS = f"A contender is a function in a file such as mine.py that makes a m
     help="Your own mechanism: a function in a module of this folder that makes one from weights and epsilon, as above. "
     "Repeatable.",
 )
-@click.option("--runs", type=click.IntRange(min=2), default=1000, show_default=True, help="Simulated crowds.")
+@click.option("--runs", type=click.IntRange(min=2), default=1000, show_default=True, help="Simulated data sets.")
 @plot_option("the errors")
 @output_options
 def compare(
@@ -45,8 +56,8 @@ def compare(
     quantile: float | None,
     items: int,
     epsilon: float,
-    westin: WeightPrior,
-    values: str | None,
+    weights: str | None,
+    values: tuple[str, ...],
     contenders: tuple[str, ...],
     runs: int,
     plot: Path | None,
@@ -54,7 +65,7 @@ def compare(
 ) -> None:
     """Simulate every mechanism that can answer a question and recommend the best.
 
-    Values lie in [0, 1] and are independent of the weights. Nothing private goes in and nothing is spent.
+    Values lie in [0, 1]. Nothing private is read and nothing is spent.
     A bin of a histogram is a count; a mode is best left to the exponential mechanism, as hetdp release does.
 
     \b
@@ -64,20 +75,16 @@ def compare(
         box = hetdp.Box.uniform(0, 1, size=weights.size)
         return hetdp.stretch(hetdp.queries.mean(box), weights, multiplier=2)
     """  # noqa: D301  (\b is click's mark for a paragraph that must not be wrapped)
-    try:
-        plausible = None if values is None else [float(value) for value in values.split(",")]
-    except ValueError:
-        raise click.UsageError(f"--values must be numbers separated by commas, not {values!r}.") from None
-    if plausible is not None and not all(0 <= value <= 1 for value in plausible):
-        raise click.UsageError("--values must lie in [0, 1].")
+    expected = westin(0.34, 0.43, 0.23) if weights is None else _expected(weights)
+    plausible = _plausible(values)
     if (quantile is None) == (query_name == "quantile"):
         raise click.UsageError("--quantile must be given for --query quantile, and for no other.")
     own = dict(_contender(text) for text in contenders)
     if plot is not None:
         check_plot(plot)
-    voice.note(f"Simulating {runs} crowds of {items} items ...")
+    voice.note(f"Simulating {runs} data sets of {items} items ...")
     result = simulate(
-        query_name, westin, epsilon, items, quantile=quantile, values=plausible, contenders=own, runs=runs
+        query_name, expected, epsilon, items, quantile=quantile, values=plausible, contenders=own, runs=runs
     )
     if plot is not None:
         write_plot(plot, result.plot, voice)
@@ -85,6 +92,31 @@ def compare(
         print_json(result.to_dict())
         return
     _show(result, runs)
+
+
+def _expected(text: str) -> dict[float, float]:
+    """Return the share of each weight, of "1=0.8,0.25=0.2"."""
+    try:
+        pairs = [part.split("=") for part in text.split(",")]
+        return {float(weight): float(share) for weight, share in pairs}
+    except ValueError:
+        raise click.UsageError(
+            f"--weights must be weights with shares, such as 1=0.8,0.25=0.2 (got {text!r})."
+        ) from None
+
+
+def _plausible(texts: tuple[str, ...]) -> list[float] | dict[float, list[float]] | None:
+    """Return a sample of values, or one for each weight, of "0,0,1" or of several "1=0,0,1"."""
+    try:
+        split = [text.rpartition("=") for text in texts]
+        samples = {weight: [float(value) for value in values.split(",")] for weight, _, values in split}
+        if not all(0 <= value <= 1 for values in samples.values() for value in values):
+            raise click.UsageError("--values must lie in [0, 1].")
+        if len(samples) < len(texts) or (len(texts) > 1 and "" in samples):
+            raise click.UsageError("--values must be one sample, or one for each of several weights (1=0,0,1).")
+        return samples[""] if "" in samples else {float(weight): one for weight, one in samples.items()} or None
+    except ValueError:
+        raise click.UsageError("--values must be numbers separated by commas, such as 0,0,1 or 0.25=0,1,1.") from None
 
 
 def _show(result: Comparison, runs: int) -> None:
@@ -101,7 +133,7 @@ def _show(result: Comparison, runs: int) -> None:
         )
         for found in result.contenders
     ]
-    title = f"Error of the {result.query} of {result.items} items at epsilon = {result.epsilon:g} ({runs} crowds)"
+    title = f"Error of the {result.query} of {result.items} items at epsilon = {result.epsilon:g} ({runs} data sets)"
     print_rows(title, ("mechanism", "error", "bias", ""), rows)
     if result.contenders[-1].rmse > limit:
         click.echo(f"Bars with an arrow are cut at {_LONGEST} times the smallest error.\n")

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from hetdp.cli.options import Sectioned, cannot_be_used, plot_option, refuse, westin_option
+from hetdp.cli.options import Sectioned, cannot_be_used, plot_option, refuse
 from hetdp.cli.output import DEFAULT_LIMITS, Voice, dry_run_option, output_options
 from hetdp.cli.release_query import query_problems, release_from_query
 from hetdp.cli.release_table import TABLE_OPTIONS, release_from_table, table_options, table_problems
 from hetdp.core.errors import Problem
-from hetdp.mechanisms.named import MECHANISMS, QUERIES
+from hetdp.mechanisms.by_name import MECHANISMS, QUERIES
 
 _LIMITS = ", ".join(f"{unit} {limit:g}" for unit, limit in DEFAULT_LIMITS.items())
 _QUERY, _AGGREGATE = "One query about all rows (--query)", "Answers per group (--aggregate)"
@@ -21,7 +21,7 @@ _SECTIONS = {
     "Data": ("weights", "default_weight", "table_name"),
     _QUERY: (
         *("query", "column", "lower", "upper", "center", "bins", "quantile", "step", "categories", "categories_file"),
-        *("by_weight", "levels", "westin", "deviation", "denominator", "mechanism", "threshold", "multiplier"),
+        *("mechanism", "boundaries", "multiplier"),
     ),
     _AGGREGATE: ("aggregates", *TABLE_OPTIONS),
     "Privacy": ("epsilon", "rho", "within", "confidence"),
@@ -37,18 +37,11 @@ _SHARE, _OPEN_SHARE = click.FloatRange(0, 1), click.FloatRange(0, 1, min_open=Tr
 Options = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _number_or_best(_context: click.Context, _option: click.Parameter, text: str) -> float | str:
-    try:
-        return text if text == "best" else float(text)
-    except ValueError:
-        raise click.UsageError(f"--multiplier must be a number from 1, or 'best' (got {text!r}).") from None
-
-
-def _ends(_context: click.Context, _option: click.Parameter, text: str | None) -> list[float] | None:
+def _numbers(_context: click.Context, option: click.Parameter, text: str | None) -> list[float] | None:
     try:
         return None if text is None else [float(end) for end in text.split(",")]
     except ValueError:
-        raise click.UsageError(f"--weight-classes must be numbers such as 0,0.5,1 (got {text!r}).") from None
+        raise click.UsageError(f"{option.opts[0]} must be numbers such as 1,0.5,0.25 (got {text!r}).") from None
 
 
 def _together(*options: Options) -> Options:
@@ -70,8 +63,8 @@ _query_options = _together(
     click.option(
         "--center",
         type=float,
-        help="Value that rows with small privacy weights are moved towards.  [default: 0 if in the range, else its "
-        "middle]",
+        help="For --mechanism stretching and sampling: value that rows with small privacy weights are moved towards.  "
+        "[default: 0 if in the range, else its middle]",
     ),
     click.option("--bins", type=click.IntRange(min=1), help="Number of bins of a histogram.  [default: 10]"),
     click.option("--quantile", type=_SHARE, help="Which quantile: with 0.9, 90 % of the rows are below the answer."),
@@ -93,21 +86,6 @@ _weight_options = _together(
         help="Privacy weight of rows whose weight cell is empty. With --aggregate, an empty cell is an error unless "
         "this is given.  [default: 0 with --query]",
     ),
-    westin_option(
-        help="Public guess of the privacy weights, for --within and --multiplier: shares of strict, careful and "
-        "relaxed people, such as 0.34,0.43,0.23."
-    ),
-    click.option(
-        "--by-weight",
-        is_flag=True,
-        help="One answer per weight class, to see whether answers depend on privacy weights.",
-    ),
-    click.option(
-        "--weight-classes",
-        "levels",
-        callback=_ends,
-        help="Ends of the classes of --by-weight.  [default: 0,0.5,0.75,1]",
-    ),
 )
 _privacy_options = _together(
     click.option("--epsilon", type=float, help="Privacy loss of a row of weight 1. Adds Laplace noise."),
@@ -115,38 +93,33 @@ _privacy_options = _together(
     click.option(
         "--within",
         type=_POSITIVE,
-        help="Instead of --epsilon: print the epsilon at which the confidence interval is the estimate ± this number. "
-        "Nothing is spent.",
-    ),
-    click.option(
-        "--deviation",
-        type=_FROM_ZERO,
-        help="Public guess of the standard deviation of the values, for --within.  [default: that of a uniform "
-        "distribution over the range]",
+        help="Instead of --epsilon: print the epsilon at which the interval is the answer ± this number. Nothing is "
+        "spent. With --aggregate it needs --people.",
     ),
     click.option(
         "--confidence", type=_OPEN_SHARE, default=0.95, show_default=True, help="Confidence level of intervals."
     ),
     click.option(
-        "--denominator",
-        type=_FROM_ZERO,
-        help="Epsilon for the noisy sum of privacy weights. The estimate is divided by this sum. Each weight loses it "
-        "in addition to --epsilon; values do not. 0: no estimate.  [default: --epsilon]",
-    ),
-    click.option(
         "--mechanism",
         type=click.Choice(MECHANISMS),
-        help="How privacy weights and noise are applied; hetdp compare recommends a mechanism.  [default: exponential "
-        "for median, maximum, minimum, quantile and mode; else stretching]",
+        help="How privacy weights are respected. classes: one sum per weight class. stretching: rows with small "
+        "weights are moved towards --center. sampling: they are left out at random. hetdp compare recommends one.  "
+        "[default: classes; stretching for variance; exponential for median, maximum, minimum, quantile and mode]",
     ),
-    click.option("--threshold", type=_SHARE, help="For --mechanism threshold: exclude rows with a smaller weight."),
+    click.option(
+        "--weight-classes",
+        "boundaries",
+        callback=_numbers,
+        help="For --mechanism classes: smallest privacy weight of each class. Rows below the last class count as the "
+        "middle of the range; in a histogram they do not count.  [default: 1,0.5,0.25]",
+    ),
     click.option(
         "--multiplier",
-        default="1",
+        type=click.FloatRange(min=1),
+        default=1.0,
         show_default=True,
-        callback=_number_or_best,
-        help="For --mechanism stretching: a public factor of at least 1. A larger factor adds more noise and moves "
-        "rows less towards --center. 'best' needs --westin.",
+        help="For --mechanism stretching: a public factor. A larger factor adds more noise and moves rows less towards "
+        "--center.",
     ),
 )
 _ledger_options = _together(
@@ -216,8 +189,8 @@ def release(table: tuple[str, ...], *, voice: Voice, **options: Any) -> None:  #
     .parquet) or a database (postgresql://localhost/clinic --table visits); a person may have several rows (--unit).
 
     The value of a row with weight 1 loses at most --epsilon, with weight 0.5 half of it, with weight 0 nothing.
-    Privacy weights are secret too: each loses at most --epsilon, plus --denominator where that is used.
-    A mean, total, count, variance or histogram has an estimate with a confidence interval.
+    Privacy weights are secret too: each loses at most --epsilon.
+    A mean, total, count or histogram has an estimate with a confidence interval.
 
     Values outside the range count as its nearest end. Cells that are not numbers ("n/a", "1,000") count as the centre.
     hetdp does not report such cells: an error would reveal something about a person.

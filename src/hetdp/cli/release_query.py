@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.accounting import ByDial, Ledger, Release, plan, release as release_answer, release_by_dial
-from hetdp.accounting.by_dial import WESTIN_LEVELS
+from hetdp.accounting import Ledger, Release, plan, release as release_answer
 from hetdp.accounting.guarantee import in_digits
 from hetdp.accounting.ledger import LedgerView
 from hetdp.accounting.ledger.identity import Ids, canonical_ids
@@ -39,16 +38,14 @@ from hetdp.cli.output import (
 from hetdp.core.errors import DataError, InvalidInput, Problem
 from hetdp.core.text import counted
 from hetdp.core.vectors import constant
-from hetdp.mechanisms.accuracy import expected_weight
-from hetdp.mechanisms.named import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
-from hetdp.mechanisms.plan import Mechanism
+from hetdp.mechanisms.by_name import CATEGORICAL, SELECTED, default_mechanism, mechanism_named
+from hetdp.mechanisms.mechanism import Mechanism
+from hetdp.mechanisms.weight_class import DEFAULT_BOUNDARIES
 from hetdp.profiles import Categories
 from hetdp.profiles.columns import Table, read_table, weight_remark
 
 #: Options of the question.
-_ASKED = ("lower", "upper", "center", "bins", "quantile", "step", "mechanism", "threshold", "multiplier", "epsilon")
-#: What has an estimate that is divided by a sum of weights.
-_ESTIMATED = ("mean", "total", "count", "variance", "histogram")
+_ASKED = ("lower", "upper", "center", "bins", "quantile", "step", "mechanism", "multiplier", "boundaries")
 #: Questions whose names are no words.
 _WORDS = {"l0": "number of rows that are not 0", "squared_norm": "sum of squares"}
 
@@ -74,23 +71,18 @@ def release_from_query(
     say_encoding(voice, categories.labels if categories else (), [data])
     asked = {name: options[name] for name in _ASKED if options[name] is not None}
     with voice.remarks():
-        mechanism = mechanism_named(
-            query, own, prior=options["westin"], categories=categories, public=weights is None, **asked
-        )
-    if options["multiplier"] == "best":
-        voice.note(f"The best multiplier for this prior is {mechanism.multiplier:g}.")  # type: ignore[attr-defined]
+        mechanism = mechanism_named(query, own, categories=categories, public=weights is None, **asked)
     if options["within"] is not None:
-        _show_level(mechanism, {**options, "weights": weights}, table.rows, voice)
+        _show_level(mechanism, options, table.rows, voice)
         return
-    bars = options["bins"] or len(categories.labels if categories else ()) or 1
-    levels = len(options["levels"] or WESTIN_LEVELS) - 1 if options["by_weight"] else 1
-    _check_files(data, options, bars=bars * levels)
+    _check_files(data, options, bars=options["bins"] or len(categories.labels if categories else ()) or 1)
     values = _values(table, column, {**options, "query": query}, categories, own.values > 0)
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
             _show_plan(mechanism, query, table, ledger, options, voice=voice)
             return
-        answer = _answer(mechanism, values, ledger, {**options, "description": f"{mechanism.name} of {column}"})
+        level = {name: options[name] for name in ("epsilon", "rho", "confidence")}
+        answer = release_answer(mechanism, values, ledger=ledger, description=f"{mechanism.name} of {column}", **level)
         dropping = ledger is not None and ledger.drops
     public = {
         **answer.public(),
@@ -109,7 +101,7 @@ def release_from_query(
         print_promise(answer.guarantee)
     if unwritten is not None:
         raise unwritten
-    for remark in _remarks(public, dropping=dropping, weighted=weights is not None):
+    for remark in _remarks(public, options["boundaries"], dropping=dropping, weighted=weights is not None):
         voice.note(remark)
     if ledger is None:
         say_nobody_counts(voice)
@@ -131,16 +123,10 @@ def query_problems(options: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("is required, or --rho, or --within to choose an epsilon", "epsilon")
     elif len(levels) > 1:
         yield Problem(f"{levels[0]} cannot be used with {' and '.join(levels[1:])}")
-    needs = (
-        *(("id_column", "ledger"), ("deviation", "within"), ("levels", "by_weight")),
-        *(("by_weight", "weights"), ("default_weight", "weights")),
-    )
-    names = {"ledger": "--ledger", "within": "--within", "by_weight": "--by-weight", "weights": "--weight-column"}
-    for name, needed in needs:
-        if not options[needed]:
-            yield from cannot_be_used([name], f"without {names[needed]}")
-    if options["within"] is not None:
-        yield from cannot_be_used(["by_weight"], "with --within")
+    if options["ledger"] is None:
+        yield from cannot_be_used(["id_column"], "without --ledger")
+    if options["weights"] is None:
+        yield from cannot_be_used(["default_weight", "boundaries"], "without --weight-column")
 
 
 def _problems_of_values(query: str, options: dict[str, Any]) -> Iterator[Problem]:
@@ -174,26 +160,16 @@ def _problems_of_mechanisms(query: str, options: dict[str, Any]) -> Iterator[Pro
     """Yield what the mechanism needs, and what it has no use for."""
     kind = options["mechanism"] or default_mechanism(query)
     about = f"with --query {query}" if query in SELECTED else f"with --mechanism {kind}"
-    if kind == "threshold" and options["threshold"] is None:
-        yield Problem("is required for --mechanism threshold", "threshold")
-    if kind != "threshold":
-        yield from cannot_be_used(["threshold"], "without --mechanism threshold")
     if kind in ("exponential", "sampling"):
-        yield from cannot_be_used(["rho", "denominator"], about)
-    if query in SELECTED:
-        yield from cannot_be_used(["westin"], about)
+        yield from cannot_be_used(["rho", "within"], about)
     if kind != "stretching":
         yield from cannot_be_used(["multiplier"], about)
-    if options["multiplier"] == "best" and (options["westin"] is None or options["epsilon"] is None):
-        yield Problem("best needs --westin and --epsilon", "multiplier")
-    divided = query in _ESTIMATED and kind in ("stretching", "threshold") and options["denominator"] != 0
-    for name in ("by_weight", "within"):
-        if options[name] and not divided:
-            yield Problem(
-                f"needs an estimate: a {', '.join(_ESTIMATED[:-1])} or {_ESTIMATED[-1]}, by --mechanism stretching or "
-                "threshold, without --denominator 0",
-                name,
-            )
+    if kind != "classes":
+        yield from cannot_be_used(["boundaries"], about)
+    if kind in ("classes", "exponential"):
+        yield from cannot_be_used(["center"], about)
+    if query == "variance":
+        yield from cannot_be_used(["within"], about)
 
 
 def _check_files(data: Path, options: dict[str, Any], *, bars: int) -> None:
@@ -228,17 +204,6 @@ def _values(
     if options["query"] == "count":
         return table.indicators(column, options["lower"], options["upper"], counting)
     return table.numbers(column, counting) if categories is None else table.codes(column, categories)
-
-
-def _answer(
-    mechanism: Mechanism, values: NDArray[np.float64], ledger: Ledger | LedgerView | None, options: dict[str, Any]
-) -> Release | ByDial:
-    """Release the answer, about all rows or per weight class."""
-    how = {name: options[name] for name in ("epsilon", "rho", "denominator", "confidence", "description")}
-    if not options["by_weight"]:
-        return release_answer(mechanism, values, ledger=ledger, **how)
-    ends = {} if options["levels"] is None else {"levels": options["levels"]}
-    return release_by_dial(mechanism, values, ledger=ledger, **ends, **how)  # type: ignore[arg-type]
 
 
 def _labels(table: Table, column: str) -> Ids:
@@ -296,40 +261,36 @@ def _ledger(table: Table, options: dict[str, Any], voice: Voice) -> Iterator[Led
 
 
 def _worded(
-    query: str, answer: Release | ByDial, mechanism: Mechanism, categories: Categories | None, quantile: float | None
+    query: str, answer: Release, mechanism: Mechanism, categories: Categories | None, quantile: float | None
 ) -> dict[str, Any]:
     """Return what else is public about an answer: what its cells or its number stand for."""
     if quantile is not None:
         return {"query": query, "quantile": quantile}
     if categories is None:
-        counted: Any = getattr(mechanism, "base", mechanism)  # of what is sampled
-        return {"edges": counted.query.edges.tolist()} if query == "histogram" else {}
-    chosen = {"value": categories.labels[int(answer.value)]} if query == "mode" and isinstance(answer, Release) else {}
+        of: Any = getattr(mechanism, "base", mechanism)  # of what is sampled
+        return {"edges": of.query.edges.tolist()} if query == "histogram" else {}
+    chosen = {"value": categories.labels[int(answer.value)]} if query == "mode" else {}
     return {**chosen, "categories": list(categories.labels)}
 
 
-def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Iterator[str]:
+def _remarks(
+    public: dict[str, Any], boundaries: list[float] | None, *, dropping: bool, weighted: bool
+) -> Iterator[str]:
     """Yield what to keep in mind; none of it depends on a value or a weight."""
     query = public["query"]
-    if "levels" in public:
-        yield (
-            "If the classes differ by more than their intervals, values depend on privacy weights, and an estimate "
-            "about all rows is mostly about rows with large weights. Rows with weights at or below the lowest end are "
-            "in no class."
-        )
-        return
     if dropping:
         yield "Rows with too little budget do not count any more. How many there are is private."
-    if public["estimate"] is not None and (weighted or dropping):
-        shown = " --by-weight shows whether they do." if weighted and public["low"] is not None else ""
-        yield (
-            f"The estimate is the {query} weighted by privacy weights. It is biased towards rows with large weights if "
-            f"values depend on weights.{shown}"
-        )
+    if "classes" in public and weighted:
+        lowest = (boundaries or DEFAULT_BOUNDARIES)[-1]
+        counts = "do not count" if query == "histogram" else f"count as the middle of what a row can add to the {query}"
+        yield f"Rows with a privacy weight below {lowest:g} {counts}. --weight-classes sets this limit."
     elif query in SELECTED and (weighted or dropping):
         yield "Rows count in proportion to their privacy weights: the answer is mostly about those with large ones."
-    elif weighted or dropping:
-        yield f"Small privacy weights move the {_WORDS.get(query, query)} towards that of rows at the centre."
+    elif weighted:
+        yield (
+            f"Small privacy weights move the {_WORDS.get(query, query)} towards that of rows at the centre. The "
+            "interval is that of the noise alone."
+        )
     if query in ("maximum", "minimum"):
         yield (
             f"The {query} of a few rows stays secret. This is the last value reached by rows whose weights sum to "
@@ -338,82 +299,54 @@ def _remarks(public: dict[str, Any], *, dropping: bool, weighted: bool) -> Itera
 
 
 def _show(public: dict[str, Any]) -> None:
-    """Print an answer: the estimate first, then what was released as it is."""
-    if "levels" in public:
-        _show_levels(public)
-        return
+    """Print an answer and its interval."""
     query, found = public["query"], public["estimate"] is not None
     words = f"quantile {public['quantile']:g}" if query == "quantile" else _WORDS.get(query, query)
-    sure = f"{100 * public['confidence']:g} % interval" if public["low"] is not None else "interval"
-    exact = query in SELECTED and isinstance(public["value"], float)  # a candidate: no digit of it is noise
-    answer = f"{public['value']:.15g}" if exact else public["value"]
-    if query != "histogram":
-        facts = {
-            words if not found else f"estimate of the {words}": public["estimate"] if found else answer,
-            sure: None if public["low"] is None else f"{public['low']:.6g} to {public['high']:.6g}",
-            "no interval" if found else "no estimate": None if query in SELECTED else public["reason"],
-            f"raw value of the {words}": public["value"] if found else None,
-        }
+    sure = "interval" if public["confidence"] is None else f"{100 * public['confidence']:g} % interval"
+    main = public["estimate"] if found else public["value"]
+    if query in SELECTED and isinstance(main, float):
+        main = f"{main:.15g}"  # a candidate: no digit of it is noise
+    facts: dict[str, Any] = {}
+    if query == "histogram":
+        _show_bins(public, "estimate" if found else "raw value", main)
+        facts[sure] = None if public["low"] is None else "of each bin by itself"
     else:
-        edges = public.get("edges", [])
-        labels = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
-        columns: dict[str, list[float]] = {"noisy count": public["value"]}
-        if found:
-            columns = {"estimate": public["estimate"], "from": public["low"], "to": public["high"]}
-            columns["share"] = public["shares"]
-            columns |= {"raw value": public["value"]}
-        rows = [
-            (
-                label,
-                *(f"{cell:.3f}" if name == "share" else f"{cell:.1f}" for name, cell in zip(columns, row, strict=True)),
-            )
-            for label, row in zip(labels, zip(*columns.values(), strict=True), strict=True)
-        ]
-        print_rows("histogram", ("category" if "categories" in public else "bin", *columns), rows)
-        facts = {sure: "of each bin by itself" if found else None, "no estimate": public["reason"]}
+        facts[f"estimate of the {words}" if found else words] = main
+        facts[sure] = None if public["low"] is None else f"{public['low']:.6g} to {public['high']:.6g}"
+    facts["no estimate"] = None if query in SELECTED else public["reason"]
     spread = "noise standard deviation" if public["noise"] == "gaussian" else "noise scale"
-    print_facts("", {**facts, spread: public["scale"]})
+    facts[spread] = public["scale"]
+    several = {one["boundary"]: one["scale"] for one in public.get("classes", ()) if public["scale"] is None}
+    facts |= {f"{spread}, weights from {boundary:g}": scale for boundary, scale in several.items()}
+    print_facts("", facts)
 
 
-def _show_levels(public: dict[str, Any]) -> None:
-    """Print an answer for each weight class; of a histogram, shares."""
-    bins = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(public.get("edges", ()))]
-    rows, reasons = [], {}
-    for level in public["levels"]:
-        weights = f"{level['above']:g} to {level['up_to']:g}"
-        if level["estimate"] is None:
-            reasons[f"no estimate for {weights}"] = level["reason"]
-            continue
-        numbers = [np.atleast_1d(level[name]) for name in ("estimate", "low", "high")]
-        for place, cells in enumerate(zip(*numbers, strict=True)):
-            label = (bins[place],) if bins else ()
-            rows.append((weights, *label, *(f"{cell:.4g}" for cell in cells)))
-    per_row = {"total": "mean", "count": "share", "histogram": "share"}.get(public["query"], public["query"])
-    print_rows(f"{per_row} by weight class", ("weights", *(("",) if bins else ()), "estimate", "from", "to"), rows)
-    sure = f"{100 * (public['confidence'] or 0):g} % interval"
-    print_facts("", {**reasons, sure: "of each class by itself" if rows else None})
+def _show_bins(public: dict[str, Any], name: str, main: list[float]) -> None:
+    """Print the bins of a histogram."""
+    labels = public.get("categories") or [f"{low:g} to {high:g}" for low, high in pairwise(public["edges"])]
+    columns: dict[str, list[float]] = {name: main}
+    if public["low"] is not None:
+        columns |= {"from": public["low"], "to": public["high"]}
+    columns |= {"share": public["shares"]} if "shares" in public else {}
+    rows = [
+        (
+            label,
+            *(f"{cell:.3f}" if column == "share" else f"{cell:.1f}" for column, cell in zip(columns, row, strict=True)),
+        )
+        for label, row in zip(labels, zip(*columns.values(), strict=True), strict=True)
+    ]
+    print_rows("histogram", ("category" if "categories" in public else "bin", *columns), rows)
 
 
 def _show_level(mechanism: Mechanism, options: dict[str, Any], rows: int, voice: Voice) -> None:
     """Say which epsilon makes the interval narrow enough. Public numbers only; nothing is spent."""
-    known = {name: options[name] for name in ("within", "confidence", "deviation", "denominator")}
-    try:
-        prepared = plan(mechanism, **known, drops=options["on_exhausted"] == "drop")
-    except InvalidInput as error:
-        helps = " --westin with shares of a public poll;" if options["weights"] and options["westin"] is None else ""
-        helps += " --deviation with a public guess;" if options["deviation"] is None else ""
-        hint = f"What helps:{helps} a lower --confidence. Or choose --epsilon without --within."
-        error.problems = tuple(replace(one, hint=f"{one.hint} {hint}".strip()) for one in error.problems)
-        raise
-    even = "values spread evenly over their range"
-    values = even if options["deviation"] is None else f"a standard deviation of {options['deviation']:g}"
+    prepared = plan(mechanism, within=options["within"], confidence=options["confidence"])
     facts = {
         "epsilon": prepared.amount,
         "within": options["within"],
         "confidence": options["confidence"],
         "rows": rows,
         "each_weight_loses": float(in_digits(prepared.weights_amount)),
-        "assumes": f"{expected_weight(mechanism)[1]}; {values}",  # type: ignore[arg-type]
     }
     if voice.as_json:
         print_json(facts)
@@ -433,9 +366,7 @@ def _show_plan(
     voice: Voice,
 ) -> None:
     """Say what a release would cost. Nothing is spent, nothing is written."""
-    level = {name: options[name] for name in ("epsilon", "rho", "denominator")}
-    prepared = plan(mechanism, **level, drops=options["by_weight"] or (ledger is not None and ledger.drops))
-    touched = 2 if options["by_weight"] else 1  # classes that one weight can change
+    prepared = plan(mechanism, epsilon=options["epsilon"], rho=options["rho"])
     losses = prepared.losses
     unable = dropped = 0
     if ledger is not None:
@@ -448,7 +379,7 @@ def _show_plan(
         prepared.unit: prepared.amount,
         "noise_scale": prepared.scale,
         "grid": prepared.grid,
-        "each_weight_loses": float(in_digits(touched * prepared.weights_amount)),
+        "each_weight_loses": float(in_digits(prepared.weights_amount)),
     }
     private = {
         "largest_loss": float(in_digits(float(losses.max()))),

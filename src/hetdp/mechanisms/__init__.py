@@ -3,12 +3,12 @@
 =====================================  ================================================================
 mechanism                              good for
 =====================================  ================================================================
-`stretch` (with a multiplier)          sums, means, counts, smooth functions; the default
-`sample`                               black boxes, l0: anything with an ordinary private mechanism
-`median`, `quantile`, `mode`,          ranks and frequencies: what stretching cannot do well
+`weight_classes`                       sums, means, counts, histograms: an estimate without distortion
+`stretch` (with a multiplier)          other smooth functions: norms, variances, scores
+`sample`                               black boxes: anything with an ordinary private mechanism
+`median`, `quantile`, `mode`,          ranks and frequencies
 `maximum`, `minimum`
 `sketch`                               publish a whole set once
-`uniform`, `threshold`                 the common practice, to compare with
 =====================================  ================================================================
 """
 

@@ -1,7 +1,5 @@
 from .comparison import Comparison as Comparison, Contender as Contender, compare as compare
-from .estimation import best_multiplier as best_multiplier
-from .plan import Mechanism as Mechanism, Plan as Plan
-from .ratios import NoisySum as NoisySum
+from .mechanism import Mechanism as Mechanism, Plan as Plan
 from .sampling import Sampled as Sampled, sample as sample
 from .selection import (
     Selection as Selection,
@@ -13,4 +11,4 @@ from .selection import (
 )
 from .sketching import Sketch as Sketch, sketch as sketch
 from .stretching import Stretched as Stretched, stretch as stretch
-from .thresholding import Thresholded as Thresholded, threshold as threshold, uniform as uniform
+from .weight_class import ClassSum as ClassSum, WeightClasses as WeightClasses, weight_classes as weight_classes

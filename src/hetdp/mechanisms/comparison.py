@@ -1,13 +1,13 @@
-"""Which mechanism is best for this question, this crowd and this epsilon? Simulated from public knowledge alone."""
+"""Which mechanism suits a question, the weights that one expects, and an epsilon: simulated from public numbers."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hetdp.cards import GREEN, MUTED, Card, CardTable, bar
 from hetdp.core.checks import Real, float_vector, positive, whole
@@ -15,32 +15,33 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.core.text import printable
 from hetdp.mechanisms import queries, selection
-from hetdp.mechanisms.estimation import Denominator, best_multiplier
-from hetdp.mechanisms.plan import Mechanism, Plan
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
-from hetdp.mechanisms.queries.sums import LinearQuery
+from hetdp.mechanisms.mechanism import Floats, Mechanism
+from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.sampling import sample
-from hetdp.mechanisms.stretching import Stretched, StretchedPlan
-from hetdp.mechanisms.thresholding import threshold
+from hetdp.mechanisms.stretching import Stretched
+from hetdp.mechanisms.weight_class import DEFAULT_BOUNDARIES, weight_classes
 from hetdp.plots import WIDTH, amount, decades, drawn, layer, name_axis, text_of, titled, tooltip
-from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+from hetdp.profiles import Box, PrivacyWeights
+from hetdp.profiles.policies import Policy
 
-#: From weights to a mechanism, given what is public.
+#: Weights that one expects: a policy, weights that are all as likely, or a mapping of weights to their shares.
+Expected = Policy | ArrayLike | Mapping[float, float]
+#: Plausible values: a sample, or a sample for each weight.
+Plausible = ArrayLike | Mapping[float, ArrayLike]
+#: From weights to a mechanism.
 Maker = Callable[[PrivacyWeights], Mechanism]
 
+_EXTREMES = {"maximum": queries.maximum, "minimum": queries.minimum}
 #: Questions that can be compared by name alone, about values in [0, 1].
-QUERY_NAMES = (*queries.COMPARED_BY_NAME, "median", "quantile")
+QUERY_NAMES = (*(name for name in queries.BY_NAME if name != "histogram"), *_EXTREMES, "median", "quantile")
 #: A contender of one's own, in a line.
 EXAMPLE = (
     "def f(weights, epsilon): return hetdp.stretch("
     "hetdp.queries.mean(hetdp.Box.uniform(0, 1, size=weights.size)), weights, multiplier=2)"
 )
-#: Crowds that a threshold is chosen on, at most; it is judged on others.
-_TRIALS = 200
-#: Why a contender that was given is what it is.
 _UNCHECKED = "is your own, and nobody has checked that it keeps its promise: hetdp audit tries to break it"
-#: Levels that are tried, at most.
-_LEVELS = 32
+#: More different weights than these get no classes of their own.
+_MOST_LEVELS = 8
 #: Standard errors to either side of a simulated error.
 _SURE = 1.96
 #: Bars of a card end at this multiple of the smallest error, so that good contenders can be compared.
@@ -54,13 +55,11 @@ class Contender:
     Attributes
     ----------
     name, why
-        The mechanism, and what it does to strict items.
+        The mechanism, and what it does to items of small weight.
     rmse, bias
-        Root mean squared error and mean error of its answer (its `estimate`, where it has one).
+        Root mean squared error and mean error of its estimate, or of its raw value where it has no estimate.
     uncertainty
-        Standard error of the rmse, from the number of simulated crowds.
-    interval
-        Whether a release with it has a confidence interval, which needs no prior.
+        Standard error of the rmse, from the number of simulated data sets.
     """
 
     name: str
@@ -68,7 +67,6 @@ class Contender:
     rmse: float
     bias: float
     uncertainty: float
-    interval: bool
 
 
 @dataclass(frozen=True)
@@ -97,32 +95,23 @@ class Comparison:
 
     @property
     def recommended(self) -> Contender:
-        """The contender with the smallest error; of those as good as equal, the first that has an interval."""
-        return next((one for one in self.contenders if one.interval and self._close(one)), self.contenders[0])
-
-    def _close(self, contender: Contender) -> bool:
-        """Whether the error of a contender is as good as equal to the smallest."""
-        best = self.contenders[0]
-        return contender.rmse - best.rmse <= 2 * math.hypot(best.uncertainty, contender.uncertainty)
+        """The contender with the smallest error."""
+        return self.contenders[0]
 
     @property
     def reason(self) -> str:
         """Why it is recommended, in words."""
-        best, found = self.contenders[0], self.recommended
-        if found is not best:
-            return (
-                f"{found.name} needs no prior and has an interval, and its error, {found.rmse:.3g}, is as good as "
-                f"equal to the smallest, {best.rmse:.3g} of {best.name}: it {found.why}."
-            )
+        best = self.recommended
         text = f"{best.name} has the smallest error, {best.rmse:.3g}: it {best.why}."
         if len(self.contenders) > 1:
             second = self.contenders[1]
-            equal = ", as good as equal" if self._close(second) else ""
-            text += f" Next is {second.name} with {second.rmse:.3g}{equal}."
+            close = second.rmse - best.rmse <= 2 * math.hypot(best.uncertainty, second.uncertainty)
+            text += f" Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
         return text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison, ready for JSON."""
+        figures = ("rmse", "uncertainty", "bias")
         return {
             "query": self.query,
             "items": self.items,
@@ -130,14 +119,7 @@ class Comparison:
             "recommended": self.recommended.name,
             "reason": self.reason,
             "mechanisms": [
-                {
-                    "mechanism": one.name,
-                    "rmse": one.rmse,
-                    "uncertainty": one.uncertainty,
-                    "bias": one.bias,
-                    "interval": one.interval,
-                }
-                for one in self.contenders
+                {"mechanism": one.name, **{name: getattr(one, name) for name in figures}} for one in self.contenders
             ],
         }
 
@@ -211,27 +193,26 @@ class Comparison:
 
 def compare(
     query: Query | str,
-    weight_prior: WeightPrior | ArrayLike | Mapping[float, float],
+    weights: Expected,
     epsilon: Real,
     n: int | None = None,
     *,
     quantile: float | None = None,
-    values: ArrayLike | None = None,
+    values: Plausible | None = None,
     contenders: Mapping[str, Callable[[PrivacyWeights, float], Mechanism]] | None = None,
     runs: int = 1000,
     random_state: int = 0,
 ) -> Comparison:
     """Simulate every applicable mechanism and recommend the one with the smallest error. Nothing is spent.
 
-    Of those as good as equal, one that needs no prior and has an interval is recommended.
-
     Parameters
     ----------
     query
-        A query of `hetdp.queries`, or one of the names mean, total, count, maximum, minimum, l0, squared_norm,
-        variance, median and quantile, which stand for values in [0, 1]. A bin of a histogram is a count.
-    weight_prior
-        What weights one expects, from public knowledge: a `WeightPrior`, or what makes one.
+        A query of `hetdp.queries`, or one of the names mean, total, count, variance, l0, squared_norm, maximum,
+        minimum, median and quantile, which stand for values in [0, 1]. A bin of a histogram is a count.
+    weights
+        What weights one expects, from public knowledge: a policy such as `hetdp.policies.westin`, weights that are all
+        as likely, or a mapping of weights to their shares.
     epsilon
         Of the release to come.
     n
@@ -239,45 +220,51 @@ def compare(
     quantile
         The share of the items below a quantile.
     values
-        A public sample of plausible values to draw from, never the data at hand. Default: uniform over the domain.
+        A public sample of plausible values to draw from, never the data at hand; or a mapping of weights to such
+        samples, where values depend on weights. Default: uniform over the domain.
     contenders
         Mechanisms of your own to simulate along, by name: functions from weights and epsilon to a mechanism with one
-        item per weight. Its estimate is judged, or its answer where it has none.
+        item per weight.
     runs
-        Simulated crowds; the standard error of an error is about 1 / sqrt(2 * runs) of it.
+        Simulated data sets; the standard error of an error is about 1 / sqrt(2 * runs) of it.
     random_state
         Seed; the comparison is a simulation.
 
     Examples
     --------
-    >>> prior = WeightPrior.westin(0.34, 0.43, 0.23)
-    >>> result = compare("mean", prior, 1.0, 1000, values=[0] * 7 + [1] * 3, runs=50)
-    >>> result.recommended.rmse < 0.008
-    True
-    >>> {contender.name: round(contender.rmse, 2) for contender in result.contenders}["stretching (paper)"]
-    0.08
+    >>> sick_and_strict = {1: [0] * 7 + [1] * 3, 0.25: [0] * 3 + [1] * 7}
+    >>> result = compare("mean", {1: 0.8, 0.25: 0.2}, 1.0, 10_000, values=sick_and_strict, runs=20)
+    >>> errors = {contender.name: round(contender.rmse, 3) for contender in result.contenders}
+    >>> errors["weight classes 1, 0.5, 0.25"], errors["one class from 1"], errors["stretching (paper)"]
+    (0.001, 0.04, 0.105)
 
     A contender of one's own:
 
-    >>> from hetdp import mechanisms
     >>> def strict(weights, epsilon):
-    ...     return mechanisms.threshold(queries.mean(Box.uniform(0, 1, size=weights.size)), weights, level=0.9)
-    >>> result = compare("mean", prior, 1.0, 1000, contenders={"strict": strict}, runs=50)
+    ...     return weight_classes(queries.mean(Box.uniform(0, 1, size=weights.size)), weights, boundaries=[0.9])
+    >>> result = compare("mean", [0.5, 1], 1.0, 1000, contenders={"strict": strict}, runs=5)
     >>> "strict" in [contender.name for contender in result.contenders]
     True
     """
-    level, prior = positive("epsilon", epsilon), WeightPrior.of(weight_prior)
-    plausible = None if values is None else float_vector("values", values)
+    level, expected = positive("epsilon", epsilon), _expected(weights)
     question = _question(query, n, quantile)
-    crowds = _Crowds(question, prior, plausible, level, random_state)
-    judged = whole("runs", runs, minimum=2)
-    ways = list(_ways(question, crowds, min(judged, _TRIALS)))
+    ways = list(_ways(question, expected[0]))
     for name, made in (contenders or {}).items():
         if not isinstance(name, str) or not callable(made) or name in {way.name for way in ways}:
             raise InvalidInput("must be functions under names of their own", parameter="contenders", got=name)
         ways.append(_Way(name, _UNCHECKED, partial(_of_ones_own, name, made, level, question.domain.size)))
-    errors = crowds.errors(ways, judged)
-    rated = [_rated(way, crowds, found) for way, found in zip(ways, errors.T, strict=True)]
+    draw = partial(_data, question.domain, expected, _plausible(values, expected[0]))
+    errors = np.empty((whole("runs", runs, minimum=2), len(ways)))
+    for run, row in enumerate(errors):
+        data, own = draw(seeded_stream(random_state, run, 0))
+        right = float(question.truth(data))
+        for place, way in enumerate(ways):
+            plan = way.maker(own).plan(noise="laplace", amount=level)
+            # The same noise for all: differences between contenders are then less a matter of chance.
+            (cells,) = plan.answers(data, np.ones(data.size, dtype=bool), seeded_stream(random_state, run, 1), count=1)
+            found = plan.read(cells, confidence=0.95)
+            row[place] = (found.value if found.estimate is None else found.estimate) - right
+    rated = [_rated(way, found) for way, found in zip(ways, errors.T, strict=True)]
     best_first = tuple(sorted(rated, key=lambda contender: contender.rmse))
     return Comparison(question.title, level, question.domain.size, best_first)
 
@@ -286,22 +273,12 @@ def compare(
 class _Question:
     """What is asked, by name or as a query, and the values it may be asked about."""
 
-    name: str
+    title: str
     domain: Box
     truth: Callable[[Floats], Any]
-    query: Query | None  # None for a median or quantile
-    share: float | None = None  # of a quantile
-
-    @property
-    def title(self) -> str:
-        return self.name if self.share is None else f"{self.name} {self.share:g}"
-
-    @property
-    def chosen(self) -> Callable[..., selection.Selection] | None:
-        """What chooses an answer, given a domain and weights; None where nothing does."""
-        if self.share is not None:
-            return partial(selection.quantile, share=self.share)
-        return selection.SELECTED_BY_NAME.get(self.name)
+    query: Query | None = None
+    #: What chooses an answer, given a domain and weights.
+    chosen: Callable[..., selection.Selection] | None = None
 
 
 @dataclass(frozen=True)
@@ -311,62 +288,82 @@ class _Way:
     name: str
     why: str
     maker: Maker
-    #: Whether a sum of weights is drawn and divided by, where that makes sense: as in a release, unless told otherwise.
-    divided: bool = True
 
 
-@dataclass(frozen=True)
-class _Crowds:
-    """Simulated people, as many crowds as wanted, and how wrong an answer about each is."""
-
-    question: _Question
-    prior: WeightPrior
-    plausible: Floats | None
-    epsilon: float
-    seed: int
-
-    def errors(self, ways: list[_Way], runs: int, *, part: int = 0) -> Floats:
-        """Return one error per crowd and way; different parts are different crowds."""
-        box = self.question.domain
-        errors = np.empty((runs, len(ways)))
-        for run in range(runs):
-            stream = seeded_stream(self.seed, run, 2 * part)
-            crowd, weights = _crowd(box, self.plausible, stream), _weights(self.prior, box.size, stream)
-            right = float(self.question.truth(crowd))
-            for place, way in enumerate(ways):
-                plan = way.maker(weights).plan(noise="laplace", amount=self.epsilon)
-                # The same noise for all: differences between contenders are then less a matter of luck.
-                noise = seeded_stream(self.seed, run, 2 * part + 1)
-                errors[run, place] = _answer(plan, crowd, noise, divided=way.divided) - right
-        return errors
+def _question(query: Query | str, size: int | None, share: float | None) -> _Question:
+    if (share is None) == (query == "quantile"):
+        raise InvalidInput("must be given for a quantile only", parameter="quantile", got=share)
+    if isinstance(query, Query):
+        if query.is_vector:
+            raise InvalidInput("must have a number as its answer", parameter="query", got=query.name)
+        if size not in (None, query.size):
+            raise InvalidInput(f"must be left out or be the size of the query ({query.size})", parameter="n", got=size)
+        return _Question(query.name, query.domain, query, query)
+    if query not in QUERY_NAMES:
+        raise InvalidInput(f"must be a query or one of {', '.join(QUERY_NAMES)}", parameter="query", got=query)
+    center = 0.5 if query == "variance" else 0.0  # as `hetdp release` has it
+    box = Box.uniform(0, 1, size=whole("n", size, minimum=2), center=center)
+    if share is not None:
+        chosen = partial(selection.quantile, share=share)
+        return _Question(f"quantile {share:g}", box, partial(np.quantile, q=share), chosen=chosen)
+    if query == "median":
+        return _Question(query, box, np.median, chosen=selection.median)
+    asked = (queries.BY_NAME | _EXTREMES)[query](box)  # type: ignore[operator]
+    return _Question(query, asked.domain, asked, asked, selection.SELECTED_BY_NAME.get(query))
 
 
-def _answer(plan: Plan, crowd: Floats, stream: Stream, *, divided: bool) -> float:
-    """Return the estimate of a release, or its value where there is none."""
-    everybody = np.ones(crowd.size, dtype=bool)
-    (cells,) = plan.answers(crowd, everybody, stream, count=1)
-    value = float(plan.finish(cells))
-    if divided and _has_interval(plan):
-        weight = Denominator.planned(plan.noise, plan.level).release(plan.effective_weights, everybody, stream)
-        (found,) = plan.estimates(cells, weight, confidence=0.95, distorted=True, population=crowd.size)
-        if found.value is not None:
-            return found.value
-    estimate = plan.estimate(value)
-    return value if estimate is None else estimate
+def _expected(weights: Expected) -> tuple[Floats, Floats]:
+    """Return the weights that one expects, and the share of each."""
+    if isinstance(weights, PrivacyWeights):
+        raise InvalidInput("must be public: what one expects, not the secret weights in use", parameter="weights")
+    if isinstance(weights, Policy):
+        if weights.labelled:
+            raise InvalidInput("must not depend on items", parameter="weights", got=weights.name)
+        groups = list(zip(weights.shares, weights.weights, strict=True))
+        found = [(weight, share / len(group)) for share, group in groups for weight in group]
+        levels, shares = (np.array(column) for column in zip(*found, strict=True))
+    elif isinstance(weights, Mapping):
+        levels, shares = float_vector("weights", list(weights)), float_vector("weights", list(weights.values()))
+    else:
+        levels = float_vector("weights", weights)
+        shares = np.full(levels.size, 1 / levels.size)
+    if ((levels < 0) | (levels > 1)).any() or not (levels[shares > 0] > 0).any():
+        raise InvalidInput("must lie in [0, 1], some of them above 0", parameter="weights")
+    if (shares < 0).any() or abs(float(shares.sum()) - 1) > 1e-9:  # noqa: PLR2004  (rounding of the sum)
+        raise InvalidInput("must have shares that are at least 0 and sum to 1", parameter="weights")
+    return levels, shares
 
 
-def _has_interval(plan: Plan) -> TypeGuard[StretchedPlan]:
-    return isinstance(plan, StretchedPlan) and plan.mechanism.query.why_no_estimate is None
+def _plausible(values: Plausible | None, levels: Floats) -> list[Floats] | None:
+    """Return a sample of plausible values for each expected weight."""
+    if values is None:
+        return None
+    if not isinstance(values, Mapping):
+        return [float_vector("values", values)] * levels.size
+    if not set(levels.tolist()) <= set(values):
+        raise InvalidInput("must have a sample for every weight that is expected", parameter="values")
+    return [float_vector("values", values[level]) for level in levels.tolist()]
 
 
-def _rated(way: _Way, crowds: _Crowds, errors: Floats) -> Contender:
+def _data(
+    box: Box, expected: tuple[Floats, Floats], plausible: list[Floats] | None, stream: Stream
+) -> tuple[Floats, PrivacyWeights]:
+    """Return simulated values and weights."""
+    levels, shares = expected
+    where, edges = stream.uniforms(box.size), np.cumsum(shares)
+    kinds = np.searchsorted(edges / edges[-1], stream.uniforms(box.size), side="right")
+    data = box.lower + where * box.ranges
+    for kind, sample_ in enumerate(plausible or ()):
+        there = kinds == kind
+        data[there] = sample_[(where[there] * sample_.size).astype(np.intp)]
+    return box.clamp(data), PrivacyWeights(levels[kinds])
+
+
+def _rated(way: _Way, errors: Floats) -> Contender:
     squares = errors**2
     rmse = float(np.sqrt(squares.mean()))
     spread = float(squares.std(ddof=1)) / math.sqrt(errors.size)
-    uncertainty = spread / (2 * rmse) if rmse else 0.0
-    equal = way.maker(PrivacyWeights(np.ones(crowds.question.domain.size)))
-    interval = way.divided and _has_interval(equal.plan(noise="laplace", amount=crowds.epsilon))
-    return Contender(way.name, way.why, rmse, float(errors.mean()), uncertainty, interval)
+    return Contender(way.name, way.why, rmse, float(errors.mean()), spread / (2 * rmse) if rmse else 0.0)
 
 
 def _of_ones_own(
@@ -385,117 +382,29 @@ def _of_ones_own(
     return mechanism
 
 
-def _question(query: Query | str, size: int | None, share: float | None) -> _Question:
-    if (share is None) == (query == "quantile"):
-        raise InvalidInput("must be given for a quantile only", parameter="quantile", got=share)
-    if isinstance(query, Query):
-        if query.is_vector:
-            raise InvalidInput("must have a number as its answer", parameter="query", got=query.name)
-        if size not in (None, query.size):
-            raise InvalidInput(f"must be left out or be the size of the query ({query.size})", parameter="n", got=size)
-        return _Question(query.name, query.domain, query, query)
-    if query not in QUERY_NAMES:
-        raise InvalidInput(f"must be a query or one of {', '.join(QUERY_NAMES)}", parameter="query", got=query)
-    center = 0.5 if query == "variance" else 0.0  # as `hetdp release` has it
-    box = Box.uniform(0, 1, size=whole("n", size, minimum=2), center=center)
-    if query == "median":
-        return _Question(query, box, np.median, None)
-    if share is not None:
-        return _Question(query, box, partial(np.quantile, q=share), None, share)
-    asked = queries.COMPARED_BY_NAME[query](box)
-    return _Question(query, asked.domain, asked, asked)
-
-
-# -- contenders -------------------------------------------------------------------------------------------------------
-
-
-def _ways(question: _Question, crowds: _Crowds, trials: int) -> Iterator[_Way]:
-    if question.query is not None:
-        yield from _noisy_ways(question.query, crowds, trials)
+def _ways(question: _Question, levels: Floats) -> Iterator[_Way]:
+    query = question.query
+    if query is not None:
+        yield _Way("stretching (paper)", "shrinks items of small weight", partial(Stretched, query))
+        yield _Way("sampling", "keeps items of small weight now and then", partial(sample, query))
+    if query is not None and query.additive:
+        yield from _classes(query, np.unique(levels[levels > 0])[::-1].tolist())
     if question.chosen is not None:
         chosen = partial(question.chosen, question.domain)
         yield _Way("personalised exponential", "lets every item vote with its weight", chosen)
-        yield _Way("sampling + exponential", "keeps strict items now and then", partial(sample, chosen))
+        yield _Way("sampling + exponential", "keeps items of small weight now and then", partial(sample, chosen))
 
 
-def _noisy_ways(query: Query, crowds: _Crowds, trials: int) -> Iterator[_Way]:
-    yield _Way(
-        "stretching (paper)",
-        "shrinks strict items",
-        lambda weights: Stretched(query, weights),
-        divided=False,
-    )
-    if query.why_no_estimate is None:
-        yield from _stretched("weights", query, crowds)
-    if isinstance(query, LinearQuery) and query.homogeneous:
-        yield from _stretched("prior", query, crowds)
-    helps = isinstance(query, ItemwiseQuery) and query.additive  # a prior tells how many are left
-    prior = crowds.prior if helps else None
-    yield _Way(
-        "sampling",
-        "keeps strict items now and then",
-        lambda weights: sample(query, weights, prior=prior),
-    )
-    lowest, *levels = _levels(crowds.prior)
-    thresholded = partial(_thresholded, query, prior if query.why_no_estimate else None)
-    yield thresholded(lowest, name="uniform", why="treats everyone at the strictest positive level")
-    tried = [
-        thresholded(level, name=f"threshold {level:g}", why=f"drops items below {level:g} and treats the others alike")
-        for level in levels
-    ]
-    if tried:
-        squares = (crowds.errors(tried, trials, part=1) ** 2).mean(axis=0)
-        yield tried[int(np.argmin(squares))]
-
-
-def _stretched(divided_by: str, query: Query, crowds: _Crowds) -> Iterator[_Way]:
-    """Yield stretching, with and without a multiplier, divided by a sum of weights or by what a prior expects."""
-    by_prior = divided_by == "prior"
-    prior = crowds.prior if by_prior else None
-    divisor = "the shrinkage the prior expects" if by_prior else "a noisy sum of weights, charged to weights"
-    yield _Way(
-        f"stretching, by {divided_by}",
-        f"shrinks strict items and divides by {divisor}",
-        lambda weights: Stretched(query, weights, 1.0, prior),
-        divided=not by_prior,
-    )
-    if not isinstance(query, LinearQuery):
-        return
-    best = best_multiplier(query, crowds.prior, crowds.epsilon, values=crowds.plausible, divided_by=divided_by)
-    best = float(f"{best:.2g}")  # as good, and easier to type
-    if best > 1:
-        yield _Way(
-            f"stretching x {best:g}, by {divided_by}",
-            f"adds {best:g} times the noise to shrink strict items less, and divides by {divisor}",
-            lambda weights: Stretched(query, weights, best, prior),
-            divided=not by_prior,
-        )
-
-
-def _thresholded(query: Query, prior: WeightPrior | None, level: float, *, name: str, why: str) -> _Way:
-    return _Way(name, why, lambda weights: threshold(query, weights, level=level, prior=prior))
-
-
-def _levels(prior: WeightPrior) -> list[float]:
-    """Return the thresholds worth trying, increasing: the weights that people may have.
-
-    Between two of them a threshold keeps the same people as at the upper one, with more noise.
-    """
-    levels = np.unique(prior.weights[(prior.weights > 0) & (prior.probabilities > 0)])
-    if levels.size == 0:
-        raise InvalidInput("must give some weight above 0 a chance (got only zeros)", parameter="weight_prior")
-    spread = np.linspace(0, levels.size - 1, min(levels.size, _LEVELS))
-    return [float(level) for level in levels[np.rint(spread).astype(np.intp)]]
-
-
-def _crowd(box: Box, plausible: Floats | None, stream: Stream) -> Floats:
-    where = stream.uniforms(box.size)
-    if plausible is None:
-        return box.lower + where * box.ranges
-    return box.clamp(plausible[(where * plausible.size).astype(np.intp)])
-
-
-def _weights(prior: WeightPrior, size: int, stream: Stream) -> PrivacyWeights:
-    edges = np.cumsum(prior.probabilities)
-    place: NDArray[np.intp] = np.searchsorted(edges / edges[-1], stream.uniforms(size), side="right")
-    return PrivacyWeights(prior.weights[np.minimum(place, prior.weights.size - 1)])
+def _classes(query: Query, levels: list[float]) -> Iterator[_Way]:
+    """Yield weight classes: the usual ones, one per expected weight, and what people would use instead of classes."""
+    whys: dict[tuple[float, ...], str] = {
+        DEFAULT_BOUNDARIES: "answers per class of weights, with noise that fits each class"
+    }
+    if len(levels) <= _MOST_LEVELS:
+        whys.setdefault(tuple(levels), "answers per class of weights, with noise that fits each class")
+    whys.setdefault((levels[-1],), "treats all items alike, at the smallest expected weight")
+    whys.setdefault((levels[0],), "leaves out all items below the largest expected weight")
+    for boundaries, why in whys.items():
+        name = "weight classes" if len(boundaries) > 1 else "one class from"
+        listed = ", ".join(f"{boundary:g}" for boundary in boundaries)
+        yield _Way(f"{name} {listed}", why, partial(weight_classes, query, boundaries=boundaries))

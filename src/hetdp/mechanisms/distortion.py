@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hetdp.core.checks import float_up, fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.plan import choose_grid
-from hetdp.mechanisms.queries.base import ItemwiseQuery, exact_sum
+from hetdp.mechanisms.queries.query import ItemwiseQuery, exact_sum
+from hetdp.mechanisms.rounding import choose_grid
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
 
@@ -32,7 +32,7 @@ class DistortionPlan:
 
     @property
     def epsilon(self) -> float:
-        """What each weight pays, rounded up. Public."""
+        """What each weight loses, rounded up. Public."""
         return float_up(self.level)
 
     @property

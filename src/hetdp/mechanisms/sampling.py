@@ -4,10 +4,9 @@ It needs nothing of the function but its ordinary sensitivity, so it works where
 black boxes.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,15 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms import queries
-from hetdp.mechanisms.estimation import undo_dropping
-from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
-from hetdp.mechanisms.plan import FullPricePlan, Mechanism, Plan
-from hetdp.mechanisms.queries.base import Query
-from hetdp.mechanisms.selection import median
-from hetdp.mechanisms.stretching import Stretched, as_weights
+from hetdp.mechanisms.mechanism import FullLossPlan, Mechanism, Plan, as_weights
+from hetdp.mechanisms.queries.query import Query
+from hetdp.mechanisms.stretching import Stretched
 from hetdp.noise.coins import Probability, exponential, toss_kinds
-from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+from hetdp.profiles import Box, PrivacyWeights
 
 _MOST_KINDS = 4096
 
@@ -41,13 +36,10 @@ class Sampled(Mechanism):
         The mechanism that is run.
     weights
         One for each item.
-    prior
-        What weights the public expects, if that is known.
     """
 
     base: Mechanism
     weights: PrivacyWeights
-    prior: WeightPrior | None = field(default=None)
 
     def __repr__(self) -> str:
         return f"Sampled({self.base!r})"
@@ -64,6 +56,10 @@ class Sampled(Mechanism):
     def adjacent(self) -> str:  # type: ignore[override]
         return self.base.adjacent
 
+    @property
+    def steps_to_replace(self) -> int:  # type: ignore[override]
+        return self.base.steps_to_replace
+
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
         if noise != "laplace":
             raise InvalidInput("must be 'laplace' (with epsilon) for sampling", parameter="noise", got=noise)
@@ -72,7 +68,7 @@ class Sampled(Mechanism):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SampledPlan(FullPricePlan):
+class SampledPlan(FullLossPlan):
     """A planned release of a sampled mechanism."""
 
     mechanism: Sampled
@@ -88,7 +84,7 @@ class SampledPlan(FullPricePlan):
         return self.inner.grid
 
     @property
-    def scale(self) -> float | None:
+    def scale(self) -> float | None:  # type: ignore[override]
         return self.inner.scale
 
     @property
@@ -97,16 +93,6 @@ class SampledPlan(FullPricePlan):
 
     def finish(self, cells: NDArray[np.float64]) -> float | NDArray[np.float64]:
         return self.inner.finish(cells)
-
-    def estimate(self, value: float) -> float | None:
-        """Return a released sum divided by the expected share of items kept, if there is a prior."""
-        prior, base = self.mechanism.prior, self.mechanism.base
-        if prior is None or not isinstance(base, Stretched):
-            return None
-        # (exp(epsilon v) - 1) / (exp(epsilon) - 1), written so that no epsilon overflows.
-        kept = np.exp(-self.amount * (1 - prior.weights)) - np.exp(-self.amount)
-        share = prior.expect(kept / -np.expm1(-self.amount))
-        return undo_dropping(base.query, value, kept_share=share)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
         weights, which = weight_kinds(self.mechanism.weights.values)
@@ -152,12 +138,7 @@ def kept_with(level: Fraction, weight: Fraction) -> Probability:
     return bounds
 
 
-def sample(
-    base: Query | Callable[[PrivacyWeights], Mechanism],
-    weights: PrivacyWeights | ArrayLike,
-    *,
-    prior: WeightPrior | None = None,
-) -> Sampled:
+def sample(base: Query | Callable[[PrivacyWeights], Mechanism], weights: PrivacyWeights | ArrayLike) -> Sampled:
     """Keep each item with a probability that fits its weight, then answer as if all weights were 1.
 
     Parameters
@@ -167,8 +148,6 @@ def sample(
         `functools.partial(hetdp.mechanisms.median, domain)`.
     weights
         One secret weight per item.
-    prior
-        A public prior of weights; with it, releases of sums carry an `estimate`.
 
     Privacy
     -------
@@ -177,6 +156,7 @@ def sample(
 
     Examples
     --------
+    >>> from hetdp.mechanisms import queries
     >>> mechanism = sample(queries.l0(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.0])
     >>> mechanism.plan(noise="laplace", amount=2.0).losses
     array([2., 1., 0.])
@@ -193,12 +173,4 @@ def sample(
     mechanism = Stretched(base, equal) if isinstance(base, Query) else base(equal)
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("must make a mechanism from weights", parameter="base", got=type(mechanism))
-    return Sampled(mechanism, as_weights(weights, mechanism.domain.size), prior)
-
-
-@mechanism_examples
-def _examples() -> Iterator[Example]:
-    # Slow: every run is a release of its own subset.
-    yield Example("sampled total", sample(queries.total(UNIT), WEIGHTS), samples=6_000, items=(0, 1, 3))
-    few = sample(partial(median, UNIT, candidates=11), WEIGHTS)
-    yield Example("sampled median", few, samples=4_000, items=(0, 1, 3))
+    return Sampled(mechanism, as_weights(weights, mechanism.domain.size))

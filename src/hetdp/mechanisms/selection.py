@@ -7,7 +7,7 @@ exponential mechanism and never less accurate). All coins are exact, and their n
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
@@ -19,10 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import finite, float_vector, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
-from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilon
-from hetdp.mechanisms.queries.base import Floats
-from hetdp.mechanisms.stretching import as_weights
+from hetdp.mechanisms.mechanism import Floats, FullLossPlan, Mechanism, as_weights, require_plain_epsilon
 from hetdp.noise.coins import choose_one, survive
 from hetdp.profiles import Box, Categories, PrivacyWeights
 
@@ -78,7 +75,7 @@ class Selection(Mechanism):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SelectionPlan(FullPricePlan):
+class SelectionPlan(FullLossPlan):
     """A planned selection."""
 
     mechanism: Selection
@@ -361,18 +358,3 @@ SELECTED_BY_NAME: Mapping[str, Callable[..., Selection]] = {
     "maximum": maximum,
     "minimum": minimum,
 }
-
-
-@mechanism_examples
-def _examples() -> Iterator[Example]:
-    wards = Categories(["er", "icu", "lab"])
-    few = 11  # candidates, so that each has a probability worth measuring
-    for name, mechanism in (
-        ("median", median(UNIT, WEIGHTS, candidates=few)),
-        ("quantile 0.25", quantile(UNIT, WEIGHTS, share=0.25, candidates=few)),
-        ("maximum", maximum(UNIT, WEIGHTS, candidates=few)),
-        ("minimum", minimum(UNIT, WEIGHTS, candidates=few)),
-        ("mode", mode(Box.uniform(0, 3, size=6), WEIGHTS, categories=[0, 1, 2, 3])),
-        ("mode of categories", mode(wards.domain(size=6), WEIGHTS, categories=wards)),
-    ):
-        yield Example(f"exponential {name}", mechanism, samples=40_000, items=(0, 1, 3))

@@ -1,6 +1,5 @@
 """Publish a whole set once: heterogeneous randomised response over a public catalogue (`hetdp.sketching`)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -9,9 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.checks import fraction, whole
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.examples import WEIGHTS, Example, mechanism_examples
-from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilon
-from hetdp.mechanisms.stretching import as_weights
+from hetdp.mechanisms.mechanism import FullLossPlan, Mechanism, as_weights, require_plain_epsilon
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.profiles.steps import weight_codes
 from hetdp.sketching.bits import toss_bits
@@ -49,7 +46,7 @@ class Sketch(Mechanism):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SketchPlan(FullPricePlan):
+class SketchPlan(FullLossPlan):
     """A planned sketch."""
 
     mechanism: Sketch
@@ -90,8 +87,3 @@ def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> S
     """
     count = PrivacyWeights(weights).size if size is None else whole("size", size, minimum=1)
     return Sketch(as_weights(weights, count))
-
-
-@mechanism_examples
-def _examples() -> Iterator[Example]:
-    yield Example("sketch", sketch(WEIGHTS))

@@ -12,8 +12,7 @@ sensitivity. Two kinds of rounding lead there.
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -24,15 +23,13 @@ from hetdp.core.checks import finite, float_up, fraction
 from hetdp.core.errors import InvalidInput, StretchingWarning
 from hetdp.core.randomness import Stream
 from hetdp.core.vectors import parts
-from hetdp.mechanisms import queries
-from hetdp.mechanisms.estimation import Denominator, normalised
-from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, example_queries, mechanism_examples
-from hetdp.mechanisms.plan import Mechanism, Plan, choose_grid, floor_product, product_up
-from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
-from hetdp.mechanisms.ratios import Estimate, NoisySum
+from hetdp.mechanisms.intervals import noise_quantile
+from hetdp.mechanisms.mechanism import Mechanism, Plan, as_weights
+from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.rounding import choose_grid, floor_product, product_up
 from hetdp.noise.gaussian import gaussian_integers
 from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
-from hetdp.profiles import Box, PrivacyWeights, WeightPrior
+from hetdp.profiles import Box, PrivacyWeights
 
 _LARGEST_SCALE = 2**1000
 _SMALLEST_SENSITIVITY = 1e-290
@@ -42,8 +39,7 @@ _SMALLEST_SENSITIVITY = 1e-290
 class Stretched(Mechanism):
     """A query stretched to fit the weights: R(d) = f(c + W(d - c)) with S_i(w_i) <= m v_i S.
 
-    `weights`, `shrinkage`, calls and distortion bounds are for the owner's eyes; query, multiplier and prior are
-    public, and `hetdp.release` makes the public answer.
+    Query and multiplier are public. Weights, shrinkage, calls and distortion bounds are for the owner's eyes.
 
     Attributes
     ----------
@@ -51,8 +47,6 @@ class Stretched(Mechanism):
         What is asked, and the weight of each item.
     multiplier
         m: how many times as much noise there is, and how much less items shrink for it.
-    prior
-        What weights the public expects, if that is known.
     public_weight
         The weight of every item, where it is public because all have the same.
     """
@@ -60,7 +54,6 @@ class Stretched(Mechanism):
     query: Query
     weights: PrivacyWeights
     multiplier: float = 1.0
-    prior: WeightPrior | None = field(default=None)
     public_weight: float | None = None
 
     def __repr__(self) -> str:
@@ -78,37 +71,21 @@ class Stretched(Mechanism):
     def adjacent(self) -> str:  # type: ignore[override]
         return self.query.adjacent
 
+    @property
+    def steps_to_replace(self) -> int:  # type: ignore[override]
+        return self.query.steps_to_replace
+
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "StretchedPlan":
         """Return what a release would do and cost; `noise`, `amount` and `grid` as for `hetdp.plan`.
 
         Examples
         --------
+        >>> from hetdp.mechanisms import queries
         >>> stretched = stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.001])
         >>> stretched.plan(noise="laplace", amount=0.5).scale
         2.0
         """
         return _plan(self, noise=noise, amount=amount, grid=grid)
-
-    def estimate(self, value: float) -> float | None:
-        """Return a released `value` (a total, mean or count) with the expected shrinkage divided out, given a prior.
-
-        Examples
-        --------
-        >>> query = queries.mean(Box.uniform(0, 1, size=2))
-        >>> stretch(query, [1, 1], prior=WeightPrior([0.5, 1.0])).estimate(0.6)
-        0.7999999999999999
-        """
-        return None if self.prior is None else normalised(self.query, self.prior, value, multiplier=self.multiplier)
-
-    def effective_weight(self, prior: WeightPrior) -> float:
-        """Return the mean effective weight that a public prior expects, for items that are alike. Public.
-
-        Examples
-        --------
-        >>> stretch(queries.mean(Box.uniform(0, 1, size=2)), [1, 1], multiplier=2).effective_weight(WeightPrior([0.25]))
-        0.5
-        """
-        return prior.expect(np.minimum(1.0, self.multiplier * prior.weights))
 
     @property
     def sensitivity(self) -> float:
@@ -127,6 +104,7 @@ class Stretched(Mechanism):
 
         Examples
         --------
+        >>> from hetdp.mechanisms import queries
         >>> stretched = stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.001])
         >>> stretched.shrinkage_with(slack=0.01)
         array([0.49, 0.  ])
@@ -157,6 +135,7 @@ class Stretched(Mechanism):
 
         Examples
         --------
+        >>> from hetdp.mechanisms import queries
         >>> stretched = stretch(queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), [0.5, 0.25, 0.1])
         >>> round(stretched.distortion_bound([1, 1, 1]), 12)
         1.8
@@ -170,6 +149,7 @@ class Stretched(Mechanism):
 
         Examples
         --------
+        >>> from hetdp.mechanisms import queries
         >>> stretched = stretch(queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), [0.5, 0.25, 0.1])
         >>> round(stretched.paper_distortion_bound([1, 1, 1]), 4)
         2.3812
@@ -177,14 +157,11 @@ class Stretched(Mechanism):
         return self.query.paper_distortion_bound(self.query.domain.clamp(values), self.shrinkage)
 
 
-def stretch(
-    query: Query,
-    weights: PrivacyWeights | ArrayLike,
-    *,
-    multiplier: float = 1.0,
-    prior: WeightPrior | ArrayLike | Mapping[float, float] | None = None,
-) -> Stretched:
+def stretch(query: Query, weights: PrivacyWeights | ArrayLike, *, multiplier: float = 1.0) -> Stretched:
     """Shrink a query until every item's sensitivity fits its weight.
+
+    Items of small weight are moved toward the centre of their range, and so is the answer. For sums, means and counts
+    that nothing distorts use `hetdp.weight_classes`.
 
     Parameters
     ----------
@@ -193,19 +170,16 @@ def stretch(
     weights
         One secret weight per item; or one number, the public weight of all of them.
     multiplier
-        Public, >= 1: every target is that many times larger, and so is the noise. Less shrinking for more noise;
-        `hetdp.best_multiplier` finds the best trade from a public prior.
-    prior
-        A public prior of weights: what `hetdp.plan(within=...)` counts on, and what totals, means and counts are
-        divided by if the weights are to pay for no denominator.
+        Public, >= 1: every target is that many times larger, and so is the noise. Less shrinking for more noise.
 
     Privacy
     -------
     Unit: one item, replaced by any other value of its interval. With Laplace noise of scale multiplier * S / epsilon,
-    the answer is (epsilon, v)-differentially private (docs/proofs/stretching.md). Costs nothing until released.
+    the answer is (epsilon, v)-differentially private (docs/proofs/stretching.md).
 
     Examples
     --------
+    >>> from hetdp.mechanisms import queries
     >>> stretched = stretch(queries.linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1])), [0.5, 0.25, 0.1])
     >>> stretched.sensitivity, stretched.shrinkage, stretched([1, 1, 1])
     (2.0, array([0.5, 0.5, 0.4]), 1.7)
@@ -218,17 +192,9 @@ def stretch(
     if factor < 1:
         raise InvalidInput("must be >= 1", parameter="multiplier", got=multiplier)
     if query.better_than_stretching is not None:
-        # Warned about whatever the weights are: a warning that depended on them would tell about them.
+        # Whatever the weights are: a warning that depended on them would reveal something about them.
         warnings.warn(query.better_than_stretching, StretchingWarning, stacklevel=2)
-    return Stretched(query, secret, factor, None if prior is None else WeightPrior.of(prior), public)
-
-
-def as_weights(weights: PrivacyWeights | ArrayLike, size: int) -> PrivacyWeights:
-    """Return weights as `PrivacyWeights`, one per item."""
-    secret = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
-    if secret.size != size:
-        raise InvalidInput(f"must be one per item ({size})", parameter="weights", got=secret.size)
-    return secret
+    return Stretched(query, secret, factor, public)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -244,8 +210,6 @@ class StretchedPlan(Plan):
     #: Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
     shrinkage: Floats
     spans: NDArray[np.int64]
-    #: The noisy sum of weights that an estimate is divided by; None where there is none to be drawn.
-    denominator: Denominator | None = None
 
     @property
     def amount(self) -> float:  # type: ignore[override]
@@ -260,13 +224,23 @@ class StretchedPlan(Plan):
         return self.mechanism.query.is_vector
 
     @property
-    def scale(self) -> float:
+    def scale(self) -> float:  # type: ignore[override]
         steps = float(self.spread) if self.noise == "laplace" else math.sqrt(self.spread)
         return steps * self.grid
 
+    def why_no_estimate(self, *, drops: bool) -> str | None:
+        public = self.mechanism.public_weight
+        if public is None or public * self.mechanism.multiplier < 1:
+            return "Stretching moves items of small weight, and the answer with them, toward the centre of the range."
+        return "Items without remaining budget count as the centre of the range." if drops else None
+
+    @property
+    def answer_range(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.mechanism.query.answer_range
+
     @property
     def losses(self) -> Floats:
-        """What each item pays: its span over the scale of the noise, rounded up. The owner's."""
+        """What each item loses: its span over the scale of the noise, rounded up. The owner's."""
         losses = np.empty(self.spans.size)
         for some in parts(losses.size):
             losses[some] = self._losses(self.spans[some], self.mechanism.weights.values[some])
@@ -275,50 +249,20 @@ class StretchedPlan(Plan):
     def _losses(self, spans: NDArray[np.int64], weights: Floats) -> Floats:
         cells, steps = self.mechanism.query.cells, spans.astype(np.float64)
         if self.noise == "laplace":
-            paid, promised = product_up(steps, cells / self.spread), product_up(weights, self.level)
+            lost, promised = product_up(steps, cells / self.spread), product_up(weights, self.level)
         else:
-            paid = product_up(steps**2, cells / (2 * self.spread) * (1 + Fraction(1, 2**50)))
+            lost = product_up(steps**2, cells / (2 * self.spread) * (1 + Fraction(1, 2**50)))
             promised = np.nextafter(product_up(weights, self.level) * weights, np.inf)
-        return np.where(spans > 0, np.minimum(paid, promised), 0.0)
+        return np.where(spans > 0, np.minimum(lost, promised), 0.0)
 
-    @property
-    def effective_weights(self) -> Floats:
-        """The weight with which each item counts in the end, after rounding to the grid. The owner's."""
-        query = self.mechanism.query
-        if not isinstance(query, ItemwiseQuery):
-            return self.shrinkage
-        steps = math.ceil(query.sensitivity / query.cells / self.grid)
-        effective = np.empty(query.size)
-        for some, part in query.parts():
-            effective[some] = part.effective_weights(self.spans[some], steps)
-        return effective
+    def reach(self, confidence: float) -> float | None:
+        return self._reach_of_cells(confidence) if self.mechanism.query.has_plain_noise else None
 
-    @property
-    def weights_amount(self) -> float:
-        return float_up(self.level + (0 if self.denominator is None else self.denominator.level))
+    def _reach_of_cells(self, confidence: float) -> float:
+        return noise_quantile([self.scale], confidence, noise=self.noise)
 
-    def with_denominator(self, level: Fraction) -> "StretchedPlan":
-        """Return the plan in which a noisy sum of weights is drawn too, at this level.
-
-        Examples
-        --------
-        >>> plan = stretch(queries.mean(Box.uniform(0, 1, size=2)), [0.5, 1]).plan(noise="laplace", amount=1)
-        >>> plan.with_denominator(Fraction(1, 2)).weights_amount
-        1.5
-        """
-        return replace(self, denominator=Denominator.planned(self.noise, level))
-
-    def estimate(self, value: float) -> float | None:
-        return self.mechanism.estimate(value)
-
-    def estimates(
-        self, cells: Floats, weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
-    ) -> list[Estimate]:
-        """Return what released cells and a sum of weights tell about the truth: public arithmetic."""
-        noisy = [NoisySum(float(cell), self.scale, self.noise) for cell in cells]
-        return self.mechanism.query.estimates(
-            noisy, weight, confidence=confidence, distorted=distorted, population=population
-        )
+    def interval(self, cells: Floats, confidence: float) -> tuple[float | Floats, float | Floats]:
+        return self.mechanism.query.interval(cells, self._reach_of_cells, confidence)
 
     def finish(self, cells: Floats) -> float | Floats:
         return self.mechanism.query.finish(cells)
@@ -393,11 +337,3 @@ def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | Non
 def _root_below(value: Fraction) -> Fraction:
     """Return a square root to 60 bits, rounded down; it only picks the grid."""
     return Fraction(math.isqrt(value.numerator * value.denominator << 120), value.denominator << 60)
-
-
-@mechanism_examples
-def _examples() -> Iterator[Example]:
-    for name, query in example_queries().items():
-        yield Example(name, Stretched(query, PrivacyWeights(WEIGHTS[: query.size])), gaussian=True)
-    total = Stretched(queries.total(UNIT), PrivacyWeights(WEIGHTS), multiplier=2.5)
-    yield Example("total, multiplier 2.5", total, gaussian=True)

@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.auditing.examples import WEIGHTS
 from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.auditing.subjects import Pair
 from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.mechanisms.examples import WEIGHTS
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.engines.exact.engine import exact_neighbors
 from hetdp.neighbors.engines.gossip.noisy_scores import noisy_scores

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.ratios import Estimate, NoisySum, scaled_count, scaled_total, weighted_mean, weighted_variance
+from hetdp.tables.ratios import Estimate, NoisySum, scaled_count, scaled_total, weighted_mean, weighted_variance
 from hetdp.tables.sums import PEOPLE, Sum
 
 

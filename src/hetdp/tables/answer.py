@@ -13,9 +13,9 @@ from hetdp.cards import Card, CardTable, Glyph
 from hetdp.core.errors import SimulatedResult
 from hetdp.core.files import as_frame
 from hetdp.core.text import counted, listed, printable
-from hetdp.mechanisms.ratios import Estimate
 from hetdp.plots import WIDTH, drawn, interval_layers, layer, stacked, text_of, titled
 from hetdp.tables.plan import TablePlan
+from hetdp.tables.ratios import Estimate
 
 _WEIGHTED = (
     "People count with their privacy weights. An estimate is right if weights do not depend on what is asked; if they "

@@ -13,13 +13,13 @@ import pyarrow as pa
 from hetdp.core.checks import Real, float_up
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.mechanisms.ratios import NoisySum
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.formats import check_columns
 from hetdp.tables.aggregates import Aggregate
 from hetdp.tables.answer import Row, TableAnswer
 from hetdp.tables.keys import UnknownKeys, choose
 from hetdp.tables.plan import Keys, TablePlan, plan_table
+from hetdp.tables.ratios import NoisySum
 from hetdp.tables.sources import TableSource, open_source, scrubbed
 from hetdp.tables.sums import PEOPLE, STEPS, GroupSums, KeyColumn, Question, Sum, group_sums, people
 

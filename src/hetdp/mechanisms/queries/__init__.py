@@ -19,19 +19,18 @@ custom              w L_i r_i, or as declared       with slack
 exhaustive          w S_i, computed                 with slack
 ==================  ==============================  ====================
 
-"Per item": each item's contribution is rounded to the grid by itself, in integers; nobody's rounding touches anybody
-else's promise. "With slack": the target v_i S is lowered by the rounding of the whole answer, and an item whose target
-would be negative is dropped. Either way no item pays more than epsilon v_i, however small v_i is.
+"Per item": each item's contribution is rounded to the grid by itself, in integers; no rounding touches the promise to
+another item. "With slack": the target v_i S is lowered by the rounding of the whole answer, and an item whose target
+would be negative is dropped. Either way no item loses more than epsilon v_i, however small v_i is.
 """
 
 from collections.abc import Callable, Mapping
 
-from hetdp.mechanisms.queries.base import Query
-from hetdp.mechanisms.queries.norms import l0, norm, power, squared_norm
 from hetdp.mechanisms.queries.own import Falsification, custom, exhaustive, falsify
+from hetdp.mechanisms.queries.powers import l0, norm, power, squared_norm
+from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.queries.statistics import logistic, maximum, minimum, variance
 from hetdp.mechanisms.queries.sums import count, histogram, linear, mean, scalar_product, total
-from hetdp.profiles import Box
 
 __all__ = [
     "Falsification",
@@ -56,7 +55,7 @@ __all__ = [
 ]
 
 #: What `hetdp release` can ask of a column by name: from its domain (and for a histogram its edges) to a query.
-RELEASED_BY_NAME: Mapping[str, Callable[..., Query]] = {
+BY_NAME: Mapping[str, Callable[..., Query]] = {
     "mean": mean,
     "total": total,
     "count": count,
@@ -64,15 +63,4 @@ RELEASED_BY_NAME: Mapping[str, Callable[..., Query]] = {
     "variance": variance,
     "l0": l0,
     "squared_norm": squared_norm,
-}
-#: What `hetdp.compare` can simulate by name: queries that need nothing but a domain and answer with a number.
-COMPARED_BY_NAME: Mapping[str, Callable[[Box], Query]] = {
-    "mean": mean,
-    "total": total,
-    "count": count,
-    "maximum": maximum,
-    "minimum": minimum,
-    "l0": l0,
-    "squared_norm": squared_norm,
-    "variance": variance,
 }

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from hetdp.core.checks import finite, float_vector, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.mechanisms.examples import UNIT, query_examples
-from hetdp.mechanisms.queries.base import ULP, Floats, Query, floats
+from hetdp.mechanisms.queries.query import ULP, Floats, Query, floats
 from hetdp.profiles import Box
 
 _DEFAULT_ERROR = 2.0**-30
@@ -259,19 +258,6 @@ def exhaustive(
     domain = Box([values[0] for values in grid], [values[-1] for values in grid], center)
     places = [int(np.flatnonzero(values == value)[0]) for value, values in zip(center, grid, strict=True)]
     return _Exhaustive(table, grid, places, domain, name)
-
-
-@query_examples
-def _examples() -> dict[str, Query]:
-    def saturating(x: Floats) -> float:
-        return float(np.tanh(x.sum()))
-
-    return {
-        "custom, Lipschitz": custom(lambda x: float(np.sin(x).sum()), UNIT, lipschitz=1.0),
-        "custom, modular": custom(saturating, UNIT, modular_sensitivity=lambda w: np.tanh(w / 2) * 2),
-        "exhaustive": exhaustive(lambda x: float(x.sum() >= 3), [[0, 1]] * 5),  # noqa: PLR2004  (most of five)
-        "exhaustive, levels": exhaustive(lambda x: float(x[0] * x[1] - x[2]), [[-1, 0, 2], [0, 1], [3, 4, 7]]),
-    }
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Statistics that mix the items: variance, the logistic score, the largest and the smallest value."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import each
-from hetdp.mechanisms.examples import AGES, MIXED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import (
+from hetdp.mechanisms.queries.query import (
     ULP,
-    UNLIKE,
     Floats,
     ItemwiseQuery,
     Query,
@@ -23,7 +21,6 @@ from hetdp.mechanisms.queries.base import (
     require_finite,
 )
 from hetdp.mechanisms.queries.sums import checked_coefficients
-from hetdp.mechanisms.ratios import Estimate, NoisySum, weighted_variance
 from hetdp.profiles import Box
 
 #: How much smaller the first cell of a variance is than the second, for the same noise in both. 1.5 is near the best
@@ -41,6 +38,7 @@ class _Variance(ItemwiseQuery):
     """
 
     additive: ClassVar[bool] = False
+    has_plain_noise: ClassVar[bool] = False
     proportional = True
     vectors: ClassVar[tuple[str, ...]] = ("_home", "_spans")
 
@@ -117,29 +115,16 @@ class _Variance(ItemwiseQuery):
         return floats(np.maximum(spans - slack, 0.0))
 
     @property
-    def why_no_estimate(self) -> str | None:
-        return None if self.domain.alike else UNLIKE
+    def answer_range(self) -> tuple[float, float]:
+        return 0.0, math.inf
 
-    def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
-    ) -> list[Estimate]:
-        # In places of the range, from 0 to 1, as for a mean.
-        box, length = self.domain, float(self.domain.ranges[0])
-        far = self._reach / length
-        first, second = cells[0].times(_TILT * far / self._unit), cells[1].times(far * far / self._unit)
-        found = weighted_variance(
-            first, second, weight, shift=0.0, center=(self._pivot - float(box.lower[0])) / length, lower=0.0,
-            upper=1.0, confidence=confidence, population=population, distorted=distorted,
-        )  # fmt: skip
-        return [found.times(length * length)]
-
-    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:  # noqa: ARG002
-        box, share = self.domain, weight / self.size
-        middle, largest = float(box.lower[0] + box.upper[0]) / 2 - self._pivot, float(box.ranges[0]) ** 2 / 4
-        return [
-            [share * middle * self._reach / _TILT, share * (middle**2 + part * largest)]
-            for part in (0.0, 0.25, 0.5, 0.75, 1.0)
-        ]
+    def interval(self, cells: Floats, reach: Callable[[float], float], confidence: float) -> tuple[float, float]:
+        # Each of the two sums misses half as often as the variance may.
+        far = reach((1 + confidence) / 2)
+        first, second = (float(cell) for cell in cells)
+        nearest, farthest = max(abs(first) - far, 0.0), abs(first) + far
+        slope = (_TILT / (self._reach or 1.0)) ** 2
+        return second - far - slope * farthest**2, second + far - slope * nearest**2
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
         """Return a bound on how far the lost mass moves the variance: by its squares, and by the square of its mean."""
@@ -352,17 +337,3 @@ def minimum(domain: Box) -> Query:
     30.0
     """
     return _Extreme("minimum", domain)
-
-
-@query_examples
-def _examples() -> dict[str, Query]:
-    return {
-        "variance": variance(AGES),
-        "variance, centre at an end": variance(UNIT),
-        "variance, mixed": variance(MIXED),
-        "logistic": logistic([1, -2, 0.01, 0.5, 0, 3], MIXED, intercept=0.3),
-        "maximum": maximum(AGES),
-        "maximum, mixed": maximum(MIXED),
-        "minimum": minimum(AGES),
-        "minimum, mixed": minimum(MIXED),
-    }

@@ -1,7 +1,6 @@
 """Sums over items: weighted sums, totals, means, counts, histograms and scalar products."""
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
@@ -12,20 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import float_vector, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import constant, each
-from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import (
+from hetdp.mechanisms.queries.query import (
     ULP,
-    UNLIKE,
     Floats,
     ItemwiseQuery,
     Query,
-    exact_sum,
+    Steps,
+    Whole,
     exact_sums,
     exact_total,
     floats,
     require_finite,
 )
-from hetdp.mechanisms.ratios import Estimate, NoisySum, scaled_count, weighted_mean
 from hetdp.profiles import Box, Categories
 
 
@@ -35,16 +32,12 @@ class LinearQuery(ItemwiseQuery):
     proportional = True
     vectors: ClassVar[tuple[str, ...]] = ("coefficients",)
 
-    def __init__(self, name: str, coefficients: ArrayLike, domain: Box, *, homogeneous: bool) -> None:
+    def __init__(self, name: str, coefficients: ArrayLike, domain: Box) -> None:
         super().__init__(name, domain)
         self.coefficients = checked_coefficients(coefficients, self.size)
         with np.errstate(over="ignore"):
             reach = (float(np.abs(part.coefficients) @ part.domain.radii) for _, part in self.parts())
             require_finite(sum(reach), self.name)
-        #: Whether the answer scales with the mean shrinkage, so that dividing by its expectation makes sense.
-        self.homogeneous = homogeneous
-        #: Whether a second sum tells how far values are from the ends of their range; it costs nothing (docs/proofs).
-        self.tells_room = homogeneous and domain.alike and name != "count"
 
     @cached_property
     def offset(self) -> float:
@@ -62,50 +55,6 @@ class LinearQuery(ItemwiseQuery):
 
     def lipschitz_bounds(self) -> Floats:
         return np.abs(self.coefficients)
-
-    @property
-    def why_no_estimate(self) -> str | None:
-        if not self.homogeneous:
-            return super().why_no_estimate
-        return None if self.domain.alike else UNLIKE
-
-    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:
-        lowest, place = self.integer_places(clamped, shrinkage, spans, grid)
-        answer = exact_sum(lowest + place)
-        if not self.tells_room:
-            return [answer]
-        # With y = place / span, span * y (1 - y) moves with the answer by no more than the span in all. Less 2**-40 of
-        # it, so that rounding in floats cannot add a step.
-        left = place * ((spans - place) / np.maximum(spans, 1)) * (1 - 2.0**-40)
-        return [answer, exact_sum(np.floor(left).astype(np.int64))]
-
-    def with_offset(self, cells: list[int], grid: float) -> list[int]:
-        answer, *room = cells
-        return [answer + math.floor(self.offset / grid), *room]
-
-    def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
-    ) -> list[Estimate]:
-        # In places of the range, from 0 to 1: squares of lengths neither overflow nor vanish.
-        box, length = self.domain, float(self.domain.ranges[0])
-        low, high = float(box.lower[0]), float(box.upper[0])
-        total, *room = (cell.times(1 / self.sensitivity) for cell in (cells[0].plus(-self.offset), *cells[1:]))
-        found = weighted_mean(
-            total, weight, center=(float(box.center[0]) - low) / length, lower=0.0, upper=1.0, confidence=confidence,
-            population=population, distorted=distorted, room=room[0] if self.tells_room else None,
-        ).placed(low, high)  # fmt: skip
-        return [found if population is None else found.times(round(float(self.coefficients[0]) * population, 12))]
-
-    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:
-        share, length = float(self.coefficients[0]), float(self.domain.ranges[0])
-        low, center = float(self.domain.lower[0]), float(self.domain.center[0])
-        return [
-            [
-                self.offset + share * weight * (low + place * length - center),
-                share * length * weight * place * (1 - place) * (1 - deviation**2),
-            ]
-            for place in (0.0, 0.25, 0.5, 0.75, 1.0)
-        ]
 
 
 def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
@@ -138,7 +87,7 @@ def linear(coefficients: ArrayLike, domain: Box) -> Query:
     >>> query.sensitivity, query([1, 1, 1])
     (2.0, 3.5)
     """
-    return LinearQuery("linear", coefficients, domain, homogeneous=False)
+    return LinearQuery("linear", coefficients, domain)
 
 
 def total(domain: Box) -> Query:
@@ -156,7 +105,7 @@ def total(domain: Box) -> Query:
     >>> total(Box([0, 0], [1, 10]))([1, 7])
     8.0
     """
-    return LinearQuery("total", constant(1.0, _size(domain)), domain, homogeneous=True)
+    return LinearQuery("total", constant(1.0, _size(domain)), domain)
 
 
 def mean(domain: Box) -> Query:
@@ -174,7 +123,7 @@ def mean(domain: Box) -> Query:
     >>> mean(Box([20, 20], [80, 80]))([30, 40])
     35.0
     """
-    return LinearQuery("mean", constant(1.0 / _size(domain), _size(domain)), domain, homogeneous=True)
+    return LinearQuery("mean", constant(1.0 / _size(domain), _size(domain)), domain)
 
 
 def count(domain: Box) -> Query:
@@ -196,16 +145,13 @@ def count(domain: Box) -> Query:
         raise InvalidInput(
             "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts", got=domain
         )
-    return LinearQuery(
-        "count", constant(1.0, domain.size), domain.recentered(constant(0.0, domain.size)), homogeneous=True
-    )
+    return LinearQuery("count", constant(1.0, domain.size), domain.recentered(constant(0.0, domain.size)))
 
 
 class _Histogram(ItemwiseQuery):
     """Counts per bin; item i adds w_i to the bin of its value, and shrinking takes mass, not value."""
 
     is_vector: ClassVar[bool] = True
-    additive: ClassVar[bool] = False
     proportional = True
 
     def __init__(self, domain: Box, edges: Floats, cells: int) -> None:
@@ -247,25 +193,21 @@ class _Histogram(ItemwiseQuery):
     def stretched(self, clamped: Floats, shrinkage: Floats) -> Floats:
         return floats(np.bincount(self.bin_of(clamped) + 1, weights=shrinkage, minlength=self.bins + 1)[1:])
 
-    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:
-        return exact_sums(steps, self.bin_of(clamped) + 1, self.bins + 1)[1:]
+    def combine_integers(self, steps: Steps, clamped: Floats) -> list[int]:
+        return list(exact_sums(steps, self.bin_of(clamped) + 1, self.bins + 1)[1:])
 
     @property
-    def why_no_estimate(self) -> str | None:
-        if self.cells == 1:
-            return "Rows may come and go here, so how many there are is not public and counts cannot be scaled up."
-        return None
+    def answer_range(self) -> tuple[float, float]:
+        return 0.0, float(self.size) if self.steps_to_replace == 1 else math.inf
 
-    def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
-    ) -> list[Estimate]:
-        known = {"confidence": confidence, "distorted": distorted, "population": population}
-        if population is None:
-            return [weighted_mean(cell, weight, center=0, lower=0, upper=1, **known) for cell in cells]  # type: ignore[arg-type]
-        return [scaled_count(cell, weight, **known) for cell in cells]  # type: ignore[arg-type]
+    @property
+    def middles(self) -> Floats:
+        return np.zeros(self.size)  # an item that is in no class is in no bin
 
-    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:  # noqa: ARG002
-        return [[weight * share] for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    def class_cells(self, clamped: Floats, classes: NDArray[np.intp], count: int, spans: Steps, grid: float) -> Whole:  # noqa: ARG002
+        bins = self.bin_of(clamped)
+        cell = np.where((classes < 0) | (bins < 0), 0, 1 + classes * self.bins + bins)
+        return exact_sums(spans, cell, 1 + count * self.bins)[1:].reshape(count, self.bins)
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:  # noqa: ARG002
         """Return the mass that shrinking takes away: the L1 distance of the two histograms."""
@@ -395,21 +337,3 @@ def _size(domain: object) -> int:
     if not isinstance(domain, Box):
         raise InvalidInput("must be a hetdp.Box", parameter="domain", got=type(domain))
     return domain.size
-
-
-@query_examples
-def _examples() -> dict[str, Query]:
-    wards = Categories(["er", "icu", "lab"])
-    return {
-        "linear": linear([2, 1, 0.5, -3, 0, 1e-3], MIXED),
-        "total": total(UNIT),
-        "total, mixed": total(MIXED),
-        "mean": mean(AGES),
-        "count": count(UNIT),
-        "histogram, replace": histogram(AGES, [20, 30, 50, 80]),
-        "histogram, add-remove": histogram(AGES, [20, 30, 50, 80], adjacency="add-remove"),
-        "histogram, categories": histogram(wards.domain(size=6), wards),
-        "scalar product": scalar_product(UNIT),
-        "scalar product, signed": scalar_product(SIGNED),
-        "scalar product, mixed": scalar_product(MIXED),
-    }

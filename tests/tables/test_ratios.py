@@ -8,7 +8,7 @@ from scipy import stats
 from tests.support.errors import refused
 
 from hetdp import WeightPrior
-from hetdp.mechanisms.ratios import (
+from hetdp.tables.ratios import (
     Estimate,
     NoisySum,
     noise_quantile,

@@ -1,14 +1,14 @@
-"""What a query is: a function on a box, with a bound on how far one item can move it at any shrinkage.
+"""What a query is: a public function on a box, with a bound on how far one item can move it at any shrinkage.
 
-`S_i(w)`, the modular sensitivity, bounds how much item i can change the answer when its interval is shrunk by w and
-all others are left whole. Only an upper bound is needed for soundness. The stretched function shrinks every item, and
-since a smaller box is a subset, S_i only gets smaller by that (docs/proofs/stretching.md).
+`S_i(w)`, the modular sensitivity, bounds how much item i can change the answer when its interval is shrunk by w and all
+others are whole. An upper bound is enough. The stretched function shrinks every item; a smaller box is a subset, so
+S_i only gets smaller by that (docs/proofs/stretching.md).
 """
 
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -19,15 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import is_constant, parts
-from hetdp.mechanisms.ratios import Estimate, NoisySum
 from hetdp.profiles import Box
 
 Floats = NDArray[np.float64]
+Steps = NDArray[np.int64]
+#: Exact sums of steps: Python integers, which never overflow.
+Whole = NDArray[np.object_]
 
 #: What rounding may cost, relative to a number.
 ULP = 2.0**-52
-#: Why some sums have no estimate.
-UNLIKE = "Items with ranges or centres of their own shrink differently, so that no sum of weights can be divided by."
 _BISECTIONS = 60
 #: How many steps of the grid an item's contribution may be off: half a step by rounding it, half a step and one by
 #: keeping it inside its span, one because the span itself was computed in floats; and a step to spare.
@@ -48,7 +48,7 @@ def require_finite(largest: float, name: str) -> None:
 
 
 class Query(ABC):
-    """A public function of a profile: everything about it is public, and what it is asked on is not.
+    """A public function of a profile.
 
     Attributes
     ----------
@@ -62,6 +62,10 @@ class Query(ABC):
 
     #: Whether S_i(w) = w S_i(1), so that shrinking is a division.
     proportional: bool = False
+    #: Whether each cell is a public number plus a sum with one term per item, so that weight classes can be added up.
+    additive: ClassVar[bool] = False
+    #: Whether noise is added to the answer itself, rather than to sums that the answer is computed from.
+    has_plain_noise: ClassVar[bool] = True
     #: Why another mechanism serves better than stretching, and which one; `stretch` warns with it.
     better_than_stretching: str | None = None
     #: What may differ between two adjacent profiles, in words, and how many such steps replacing a value takes.
@@ -86,18 +90,12 @@ class Query(ABC):
         return self.domain.size
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        """Yield which items a part of the query has, and the part: for what is said item by item. Here, all of it."""
+        """Yield some of the items and the query on them alone, for what is said item by item. Here, all of it."""
         yield slice(None), self
 
     @abstractmethod
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        """Return an upper bound on S_i(w_i) for every item.
-
-        Parameters
-        ----------
-        shrinkage
-            w, one number in [0, 1] per item, or one for all.
-        """
+        """Return an upper bound on S_i(w_i) for every item; `shrinkage` is w, one per item or one for all."""
 
     @abstractmethod
     def evaluate(self, points: Floats) -> float | Floats:
@@ -107,9 +105,24 @@ class Query(ABC):
         """Return the answer from the cells, with noise or without: public arithmetic."""
         return cells if self.is_vector else float(cells[0])
 
+    def interval(
+        self, cells: Floats, reach: Callable[[float], float], confidence: float
+    ) -> tuple[float | Floats, float | Floats]:
+        """Return the ends between which the answer from the cells without noise lies, with a given confidence.
+
+        `reach` is what the noise of one cell stays below, by confidence.
+        """
+        answer, far = self.finish(cells), reach(confidence)
+        return answer - far, answer + far
+
+    @property
+    def answer_range(self) -> tuple[float, float]:
+        """The smallest and the largest number in any answer; infinite where nobody has worked it out."""
+        return -math.inf, math.inf
+
     @cached_property
     def sensitivity(self) -> float:
-        """S = max S_i(1), the most any item can change the answer. Public; the noise is scaled to it."""
+        """S = max S_i(1), the most any item can change the answer. The noise is scaled to it."""
         return max(float(part.modular_sensitivities(1.0).max()) for _, part in self.parts())
 
     def __call__(self, values: ArrayLike) -> float | Floats:
@@ -165,13 +178,7 @@ class Query(ABC):
         return float(np.linalg.norm(self.gradient_bounds(start, end)))
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return a bound on `|f(d) - f(c + W(d - c))|`, item by item; never larger than the paper's.
-
-        Parameters
-        ----------
-        clamped, shrinkage
-            d, the values, and the diagonal of W.
-        """
+        """Return a bound on `|f(d) - f(c + W(d - c))|`, item by item; never larger than the paper's."""
         start = self.domain.shrink(clamped, shrinkage)
         moved = np.abs(clamped - start)
         slopes = self.gradient_bounds(start, clamped)
@@ -179,13 +186,7 @@ class Query(ABC):
         return min(item_by_item, self.paper_distortion_bound(clamped, shrinkage))
 
     def paper_distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment.
-
-        Parameters
-        ----------
-        clamped, shrinkage
-            As for `distortion_bound`.
-        """
+        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment."""
         start = self.domain.shrink(clamped, shrinkage)
         reach = (1.0 - float(shrinkage.min())) * float(np.linalg.norm(clamped - self.domain.center))
         return reach * self.gradient_norm_bound(start, clamped) if reach else 0.0
@@ -202,67 +203,31 @@ class Query(ABC):
         """Whether the distortions of the items add up (else the largest counts)."""
         return True
 
-    def rounding_distortion(self, grid: float) -> float:
-        """Bound how far rounding moves an answer, to the grid and in floats, whatever the values are. Public."""
-        return grid + 2 * self.evaluation_error
-
-    # -- estimates ---------------------------------------------------------------------------------------------------
-
-    @property
-    def why_no_estimate(self) -> str | None:
-        """Why what dials do to the answer cannot be divided out by a sum of weights; None where it can. Public."""
-        return "What dials do to this answer cannot be divided out."
-
-    def estimates(
-        self, cells: Sequence[NoisySum], weight: NoisySum, *, confidence: float, distorted: bool, population: int | None
-    ) -> list[Estimate]:
-        """Return an estimate per number of the answer, from noisy cells and the noisy sum of weights.
-
-        Parameters
-        ----------
-        cells, weight
-            The noisy cells of the answer, and the noisy sum of weights.
-        confidence
-            Chance that an interval covers the truth.
-        distorted
-            Whether weights differ, as far as the public knows.
-        population
-            How many items it is about, if that is public. If not, totals and counts are per item.
-        """
-        raise NotImplementedError(self.why_no_estimate)
-
-    def plausible_cells(self, weight: float, deviation: float) -> list[list[float]]:
-        """Return cells that people might give, without noise: answers all over the range, at a total weight. Public.
-
-        `deviation` is the standard deviation of their values, relative to the largest that an answer leaves room for.
-        """
-        raise NotImplementedError(self.why_no_estimate)
-
     # -- rounding ----------------------------------------------------------------------------------------------------
 
     @property
     def evaluation_error(self) -> float:
-        """Bound on the floating-point error of `stretched`, in the unit of the answer (slack queries)."""
+        """Bound on the floating-point error of `stretched`, in the unit of the answer (queries rounded with slack)."""
         return 0.0
+
+    def rounding_distortion(self, grid: float) -> float:
+        """Bound how far rounding moves an answer, to the grid and in floats, whatever the values are. Public."""
+        return grid + 2 * self.evaluation_error
 
 
 class ItemwiseQuery(Query):
-    """A query whose every item contributes a number of its own, combined by integer arithmetic.
+    """A query to which every item contributes a number of its own, combined by integer arithmetic.
 
-    The contribution of each item can be rounded to the grid by itself, before anything is added up; then the promise
-    to an item with a tiny weight is kept to the last bit, because no other item's rounding can interfere.
+    The contribution of each item is rounded to the grid by itself, before anything is added up. So no other item's
+    rounding can interfere with the promise to an item of tiny weight.
     """
 
-    #: Whether the answer is offset + the sum of the contributions, so that dropping a share of the items scales it.
     additive: ClassVar[bool] = True
     #: Attributes that hold a number per item, besides the domain.
     vectors: ClassVar[tuple[str, ...]] = ()
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        """Yield which items a part of the query has, and the part, so that temporary vectors stay small.
-
-        A part knows what the whole knows, and has the vectors of some items: it is for what is said item by item.
-        """
+        """Yield some of the items and the query on them alone, so that temporary vectors stay small."""
         places = list(parts(self.size))
         if len(places) == 1:
             yield slice(None), self
@@ -287,21 +252,41 @@ class ItemwiseQuery(Query):
     def lowest_contributions(self, shrinkage: Floats) -> Floats:
         """Return the smallest contribution each item can make when shrunk."""
 
+    def contributed(self, clamped: Floats, shrinkage: Floats) -> Floats:
+        """Return each item's contribution on the shrunk profile."""
+        return self.contributions(self.domain.shrink(clamped, shrinkage))
+
     def combine(self, contributions: Floats) -> float | Floats:
         """Return the answer (without offset) from the contributions: their sum, unless overridden."""
         return math.fsum(contributions.tolist())
 
-    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:  # noqa: ARG002
-        """Return the exact answer in whole grid steps, cell by cell; `clamped` tells a vector query which cell."""
-        return [exact_sum(steps)]
+    def evaluate(self, points: Floats) -> float | Floats:
+        """Return f at a point of the box."""
+        return self.offset + self.combine(self.contributions(points))
 
-    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:
+    @property
+    def answer_range(self) -> tuple[float, float]:
+        """The smallest and the largest answer, for sums: all items at one end or the other."""
+        if not self.additive:
+            return super().answer_range
+        low = math.fsum(float(part.lowest_contributions(np.ones(part.size)).sum()) for _, part in self.parts())
+        length = math.fsum(float(part.modular_sensitivities(1.0).sum()) for _, part in self.parts())
+        return self.offset + low, self.offset + low + length
+
+    # -- whole steps -------------------------------------------------------------------------------------------------
+
+    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: Steps, grid: float) -> list[int]:
         """Return what items add to each cell of the stretched answer, exactly, in whole grid steps.
 
         Item i moves no cell it touches by more than its span. An item of span 0 leaves no trace.
         """
-        lowest, place = self.integer_places(clamped, shrinkage, spans, grid)
+        lowest = _steps(self.lowest_contributions(shrinkage) / grid)
+        place = np.clip(_steps(self.contributed(clamped, shrinkage) / grid) - lowest, 0, spans)
         return self.combine_integers(lowest + place, clamped)
+
+    def combine_integers(self, steps: Steps, clamped: Floats) -> list[int]:  # noqa: ARG002
+        """Return the exact answer in whole grid steps, cell by cell; `clamped` tells a vector query which cell."""
+        return [exact_sum(steps)]
 
     def merged(self, cells: Sequence[list[int]]) -> list[int]:
         """Return the cells of all parts together: their sums, unless overridden."""
@@ -312,12 +297,30 @@ class ItemwiseQuery(Query):
         offset = math.floor(self.offset / grid)
         return [cell + offset for cell in cells]
 
-    def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
-        """Return the weight with which each item counts in the end, from its span and that of an item of weight 1."""
-        return floats(spans / steps)
+    # -- weight classes ----------------------------------------------------------------------------------------------
 
-    def left(self, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> Floats:  # noqa: ARG002
-        """Return the shrinkage of each item but for what `rounding_distortion` covers."""
+    @property
+    def middles(self) -> Floats:
+        """The middle of what each item can contribute: the public number that weight classes count from."""
+        return self.lowest_contributions(np.ones(self.size)) + self.modular_sensitivities(1.0) / 2
+
+    @property
+    def uncounted(self) -> float:
+        """The answer if no item is in a class: every item contributes its middle."""
+        return self.offset + exact_total(np.concatenate([part.middles for _, part in self.parts()]))
+
+    def class_cells(self, clamped: Floats, classes: NDArray[np.intp], count: int, spans: Steps, grid: float) -> Whole:
+        """Return what items add to each cell of each of `count` classes, in whole grid steps; class -1 adds nothing.
+
+        An item moves the cells of its class by at most its span, in absolute value.
+        """
+        steps = np.clip(_steps((self.contributions(clamped) - self.middles) / grid), -spans, spans)
+        return exact_sums(steps, classes + 1, count + 1)[1:, None]
+
+    # -- distortion by rounding --------------------------------------------------------------------------------------
+
+    def left(self, shrinkage: Floats, spans: Steps, grid: float) -> Floats:  # noqa: ARG002
+        """Return the shrinkage of each item, without what `rounding_distortion` covers."""
         return shrinkage
 
     def rounding_distortion(self, grid: float) -> float:
@@ -331,23 +334,8 @@ class ItemwiseQuery(Query):
         """Return, per item, a bound on the floating-point error of its contribution."""
         return _ROUNDINGS * ULP * self.domain.radii * self.lipschitz_bounds()
 
-    def integer_places(
-        self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, in whole steps, the lowest contribution of each item and how far above it its own is: in its span."""
-        lowest = _steps(self.lowest_contributions(shrinkage) / grid)
-        return lowest, np.clip(_steps(self.contributed(clamped, shrinkage) / grid) - lowest, 0, spans)
 
-    def contributed(self, clamped: Floats, shrinkage: Floats) -> Floats:
-        """Return each item's contribution on the shrunk profile."""
-        return self.contributions(self.domain.shrink(clamped, shrinkage))
-
-    def evaluate(self, points: Floats) -> float | Floats:
-        """Return f at a point of the box."""
-        return self.offset + self.combine(self.contributions(points))
-
-
-def _steps(ratio: Floats) -> NDArray[np.int64]:
+def _steps(ratio: Floats) -> Steps:
     return np.rint(ratio).astype(np.int64)
 
 
@@ -358,18 +346,19 @@ def exact_total(vector: Floats) -> float:
     return math.fsum(chain.from_iterable(vector[some].tolist() for some in parts(vector.size)))
 
 
-def exact_sum(steps: NDArray[np.int64]) -> int:
+def exact_sum(steps: Steps) -> int:
     """Add 64-bit integers without overflow."""
     low = np.uint32(0xFFFFFFFF)
     return (int((steps >> 32).sum()) << 32) + int((steps & np.int64(low)).sum())
 
 
-def exact_sums(steps: NDArray[np.int64], cells: NDArray[np.intp], count: int) -> list[int]:
-    """Add 64-bit integers without overflow, each to its cell, and return the sum of every cell."""
+def exact_sums(steps: Steps, cells: NDArray[np.intp], count: int) -> Whole:
+    """Add 64-bit integers without overflow, each to its cell, and return the sum of every cell as a Python integer."""
     high, low = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     np.add.at(high, cells, steps >> 32)
     np.add.at(low, cells, steps & np.int64(0xFFFFFFFF))
-    return [(upper << 32) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+    total: Whole = (high.astype(object) << 32) + low.astype(object)
+    return total
 
 
 def linear_shrinkage(whole: Floats, targets: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Norms and powers: sum of |x|^p, the Euclidean norm, and the number of non-zero items."""
+"""Powers and norms: sum of |x|^p, the Euclidean norm, and the number of items that are not 0."""
 
 import math
 from functools import cached_property
@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from hetdp.core.checks import positive
 from hetdp.core.errors import InvalidInput
 from hetdp.core.vectors import each
-from hetdp.mechanisms.examples import AGES, MIXED, SIGNED, UNIT, query_examples
-from hetdp.mechanisms.queries.base import (
+from hetdp.mechanisms.queries.query import (
     ULP,
     Floats,
     ItemwiseQuery,
@@ -238,17 +237,3 @@ def l0(domain: Box) -> Query:
         raise InvalidInput("domain of l0 must contain 0", got=domain)
     query.domain = domain.recentered(np.zeros(domain.size))
     return query
-
-
-@query_examples
-def _examples() -> dict[str, Query]:
-    return {
-        "squared norm": squared_norm(SIGNED),
-        "squared norm, mixed": squared_norm(MIXED),
-        "norm of order 1": norm(MIXED, order=1),
-        "norm of order 2": norm(SIGNED),
-        "norm of order 2, mixed": norm(MIXED),
-        "power 3": power(UNIT, 3),
-        "power 1/2": power(AGES, 0.5),
-        "l0": l0(SIGNED),
-    }
