@@ -15,9 +15,10 @@ from hetdp.core.errors import MissingExtra
 
 SIZE = 400
 #: Numbers that no picture of a release may hold: the weights, and the true answer.
-DIALS = np.where(np.arange(SIZE) % 2, 0.7310585, 0.2689414)
+WEIGHTS = np.where(np.arange(SIZE) % 2, 0.7310585, 0.2689414)
 VALUES = np.full(SIZE, 31.4159265)
-MEAN = hetdp.stretch(queries.mean(hetdp.Box.uniform(0, 80, size=SIZE)), DIALS)
+HOURS = hetdp.Box.uniform(0, 80, size=SIZE)
+MEAN = hetdp.weight_classes(queries.mean(HOURS), WEIGHTS)
 SECRETS = ("0.731058", "0.268941", "31.41592")
 
 
@@ -46,7 +47,7 @@ def test_an_answer_is_drawn_with_its_interval_and_its_promise(answer):
     said = " ".join(chart.title["subtitle"])
     assert "95 % interval" in said
     assert "against anyone who sees this release" in said
-    assert "weights lose 2" in said
+    assert "weights lose 0.75" in said
 
 
 def test_a_picture_of_an_answer_holds_nothing_that_is_not_public(answer):
@@ -76,10 +77,10 @@ def test_a_card_of_an_answer_says_what_it_is_how_sure_and_what_it_means(answer):
 
 
 def test_an_answer_without_an_estimate_is_drawn_as_it_is():
-    median = hetdp.release(hetdp.mechanisms.median(MEAN.query.domain, DIALS), VALUES, epsilon=50.0)
+    median = hetdp.release(hetdp.mechanisms.median(MEAN.query.domain, WEIGHTS), VALUES, epsilon=50.0)
     chart = median.plot()
     assert {row["value"] for row in values(chart)} == {median.value}
-    assert "cannot be divided out" in " ".join(chart.title["subtitle"])
+    assert "No estimate:" in " ".join(chart.title["subtitle"])
     assert {mark["mark"]["type"] for mark in chart.to_dict()["layer"]} == {"point", "text"}
     assert "no estimate" in median._repr_html_()
 
@@ -87,7 +88,7 @@ def test_an_answer_without_an_estimate_is_drawn_as_it_is():
 @pytest.mark.parametrize("edges", [[0, 10, 40, 80], 4])
 def test_a_histogram_of_numbers_is_drawn_over_its_bins(edges):
     query = queries.histogram(hetdp.Box.uniform(0, 80, size=SIZE), edges)
-    answer = hetdp.release(hetdp.stretch(query, DIALS), VALUES, epsilon=1.0)
+    answer = hetdp.release(hetdp.weight_classes(query, WEIGHTS), VALUES, epsilon=1.0)
     chart = answer.plot(column="hours")
     assert chart.title["text"] == "A released histogram of hours"
     for drawing in chart.to_dict()["layer"]:
@@ -107,7 +108,7 @@ def test_a_histogram_of_numbers_is_drawn_over_its_bins(edges):
 def test_a_histogram_of_categories_is_drawn_by_name():
     wards = hetdp.Categories(["er", "<b>icu", "lab"])
     query = queries.histogram(wards.domain(size=SIZE), wards)
-    answer = hetdp.release(hetdp.stretch(query, DIALS), wards.codes(["er"] * SIZE), epsilon=1.0)
+    answer = hetdp.release(hetdp.weight_classes(query, WEIGHTS), wards.codes(["er"] * SIZE), epsilon=1.0)
     assert [row["name"] for row in values(answer.plot())[:3]] == ["er", "<b>icu", "lab"]
     assert "<b>icu" not in answer._repr_html_()
     assert "&lt;b&gt;icu" in answer._repr_html_()
@@ -119,15 +120,13 @@ def test_a_vector_that_is_no_histogram_is_numbered_and_cut():
     assert "28 more in .value." in bits._repr_html_()
 
 
-def test_answers_by_dial_are_drawn_level_by_level():
-    answers = hetdp.release_by_dial(MEAN, VALUES, epsilon=20.0)
-    rows = values(answers.plot())
-    names = list(dict.fromkeys(row["name"] for row in rows))
-    assert set(names) == {
-        *("weights above 0, up to 0.5", "weights above 0.5, up to 0.75", "weights above 0.75, up to 1")
-    }
-    assert all(row["value"] is None for row in rows), "it is not about the level alone"
-    assert "weights lose 80" in " ".join(answers.plot().title["subtitle"])
+def test_a_stretched_answer_is_a_raw_value_in_the_interval_of_its_noise():
+    raw = hetdp.release(hetdp.stretch(queries.mean(HOURS), WEIGHTS), VALUES, epsilon=1.0)
+    (row, *_) = values(raw.plot())
+    assert (row["estimate"], row["low"], row["high"]) == (raw.value, raw.low, raw.high)
+    assert "No estimate:" in " ".join(raw.plot().title["subtitle"])
+    assert "raw value, " in raw._repr_html_()
+    assert "no estimate" in raw._repr_html_()
 
 
 def test_a_promise_of_lists_shows_what_all_of_them_tell():
@@ -168,7 +167,7 @@ def test_cards_of_ledgers_depend_on_no_account():
         hetdp.release(mean, VALUES, epsilon=0.5, ledger=ledger)
         return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME", ledger._repr_html_())
 
-    assert html(DIALS) == html(DIALS[::-1] / 2)
+    assert html(WEIGHTS) == html(WEIGHTS[::-1] / 2)
 
 
 def test_every_kind_of_ledger_has_a_card(tmp_path):

@@ -154,7 +154,7 @@ def test_delta_is_said_and_adds_up():
     [
         (Guarantee("epsilon", 1 / 3), "epsilon = 0.333334 for weight 1, in proportion for others, against anyone"),
         (Guarantee("epsilon", 1.0), "; weights lose 1"),
-        (Guarantee("epsilon", 1.0, weights_amount=2.0), "; weights lose 2 with the denominator"),
+        (Guarantee("epsilon", 1.0, weights_amount=2.0), "; weights lose 2"),
         (Guarantee("rho", 0.5), "rho = 0.5 for weight 1, times the square of the weight for others, against anyone"),
         (
             Guarantee("epsilon", 1.0, protected="person", delta=1e-9),

@@ -266,7 +266,8 @@ def labelled(extra):
     yield "release", release.label(ledger=ledger)
     yield "distortion", hetdp.release_distortion_bound(release, epsilon=1.0).label()
     yield "gaussian", hetdp.release(stretched, values, rho=0.5).label()
-    yield "by dial", hetdp.release_by_dial(stretched, values, epsilon=0.5).label()
+    classes = hetdp.weight_classes(queries.mean(Box.uniform(0, 1, size=3)), [*weights[:2], 0.0])
+    yield "weight classes", hetdp.release(classes, values, epsilon=0.5).label()
     rows = pa.table({"ward": ["er", "icu"] + ["er"] * extra, "dial": [1.0, 0.5] + [0.0] * extra})
     yield (
         "table",

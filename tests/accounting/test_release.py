@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import stats
 from tests.support.catalogue import CATALOGUE, UNIT, extreme_points
 from tests.support.errors import refused
 from tests.support.statistics_helpers import loss_lower_bound
@@ -51,7 +52,6 @@ def test_replay_on_neighbours(query, noise):
             for point, stream in zip((one, two), streams, strict=True)
         ]
         assert streams[0].drawn == streams[1].drawn
-        assert answers[0].denominator == answers[1].denominator  # it knows nothing of values
         if weights[item] == 0:
             for name in ("value", "estimate", "low", "high", "reason"):
                 assert np.array_equal(getattr(answers[0], name), getattr(answers[1], name))
@@ -101,7 +101,7 @@ def test_a_query_in_parts_gives_the_same_bits(query, level, monkeypatch):
             asked.__dict__.pop(kept, None)
         mechanism = hetdp.stretch(asked, weights_for(query), multiplier=1.5)
         plan = hetdp.plan(mechanism, **level)
-        numbers = [plan.losses, plan.spans, plan.shrinkage, plan.effective_weights, np.array(plan.grid)]
+        numbers = [plan.losses, plan.spans, plan.shrinkage, np.array(plan.grid)]
         for point in points:
             answer = hetdp.release(mechanism, point, random_state=5, **level)
             shown = (answer.value, answer.estimate, answer.low, answer.high, answer.losses)
@@ -124,8 +124,8 @@ def test_each_weight_is_protected_with_epsilon_in_exact_arithmetic(query, multip
         other = weights.copy()
         other[item] = rng.choice([0.0, 1.0, rng.random()])
         plans = [
-            hetdp.stretch(query, dials, multiplier=multiplier).plan(noise="laplace", amount=1.0)
-            for dials in (weights, other)
+            hetdp.stretch(query, own, multiplier=multiplier).plan(noise="laplace", amount=1.0)
+            for own in (weights, other)
         ]
         assert plans[0].spread == plans[1].spread
         steps = [plan._exact_steps(point, np.ones(query.size, dtype=bool)) for plan in plans]
@@ -165,30 +165,30 @@ def test_scale_used_as_standard_deviation_would_be_caught():
         st.sampled_from([queries.mean, queries.total, queries.variance]), st.sampled_from([0.0, 1e6, -3e3])
     ),
     place=st.floats(0, 1),
-    dials=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    weights=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     values=st.tuples(st.floats(0, 1), st.floats(0, 1)),
     coarse=st.integers(0, 48),
 )
-def test_all_sums_of_an_answer_together_keep_the_promise(question, place, dials, values, coarse):
-    """Means and variances release two sums each; in whole steps, for any centre and grid, to values and to weights."""
+def test_all_sums_of_an_answer_together_keep_the_promise(question, place, weights, values, coarse):
+    """A variance releases two sums; in whole steps, for any centre and grid, to values and to weights."""
     kind, far = question
     box = Box.uniform(far, far + 1, size=2, center=min(far + place, far + 1))
     query, keep = kind(box), np.ones(2, dtype=bool)
     finest = hetdp.stretch(query, [1.0, 1.0]).plan(noise="laplace", amount=1.0).grid
     grid = min(finest * 2.0**coarse, 2.0 ** math.floor(math.log2(query.sensitivity)))
 
-    def steps(dial, value):
-        plan = hetdp.stretch(query, [dial, 0.5]).plan(noise="laplace", amount=1.0, grid=grid)
+    def steps(weight, value):
+        plan = hetdp.stretch(query, [weight, 0.5]).plan(noise="laplace", amount=1.0, grid=grid)
         return plan, plan._exact_steps([far + value, far + 0.3], keep)
 
     def apart(one, two):
         return sum(abs(a - b) for a, b in zip(one, two, strict=True))
 
-    plan, one = steps(dials[0], values[0])
-    _, two = steps(dials[0], values[1])
+    plan, one = steps(weights[0], values[0])
+    _, two = steps(weights[0], values[1])
     assert apart(one, two) <= plan.spans[0]
-    assert plan.spans[0] / plan.spread <= Fraction(dials[0])
-    _, other = steps(dials[1], values[0])
+    assert plan.spans[0] / plan.spread <= Fraction(weights[0])
+    _, other = steps(weights[1], values[0])
     assert apart(one, other) / plan.spread <= 1
 
 
@@ -362,14 +362,59 @@ def test_far_away_boxes_keep_their_resolution():
     assert answer.value == pytest.approx(1e12 + 0.5, abs=1e-2)
 
 
-def test_a_description_of_ones_own_takes_no_estimate_away():
-    prior = hetdp.WeightPrior.westin(0.34, 0.43, 0.23)
-    stretched = hetdp.stretch(queries.mean(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.5], prior=prior)
-    ledger = hetdp.Ledger(limits=[9.0] * 3)
-    ledger.charge([0.1] * 3, description="my survey (dropping)")
-    assert hetdp.release(stretched, [1, 1, 1], epsilon=1.0, ledger=ledger, denominator=0).estimate is not None
-    dropping = hetdp.Ledger(limits=[9.0] * 3, on_exhausted="drop")
-    assert hetdp.release(stretched, [1, 1, 1], epsilon=1.0, ledger=dropping).estimate is None
+@pytest.mark.parametrize(
+    ("mechanism", "estimated"),
+    [
+        (hetdp.stretch(queries.total(UNIT), 1.0), True),
+        (hetdp.stretch(queries.total(UNIT), 0.5, multiplier=2), True),
+        (hetdp.stretch(queries.total(UNIT), np.ones(6)), False),  # weights are secret even if all are 1
+        (hetdp.stretch(queries.total(UNIT), 0.5), False),
+        (hetdp.stretch(queries.variance(UNIT), 1.0), True),
+        (hetdp.weight_classes(queries.total(UNIT), WEIGHTS), True),
+        (hetdp.mechanisms.median(UNIT, np.ones(6)), False),
+        (hetdp.mechanisms.sample(queries.total(UNIT), np.ones(6)), False),
+    ],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_there_is_an_estimate_where_nothing_distorts_and_else_a_reason(mechanism, estimated):
+    answer = hetdp.release(mechanism, np.ones(6), epsilon=100.0)
+    assert (answer.estimate is not None) == (answer.reason is None) == estimated
+    assert (
+        (answer.low is None)
+        == (answer.confidence is None)
+        == (mechanism.name == "median" or (answer.classes is None and "sampling" in answer.noise))
+    )
+
+
+def test_a_stretched_answer_has_the_interval_of_its_noise():
+    """The stretched answer lies inside as often as stated: a binomial test with false-alarm rate 1e-6."""
+    mechanism = hetdp.stretch(queries.variance(Box.uniform(0, 10, size=6)), WEIGHTS)
+    plan, keep, values = hetdp.plan(mechanism, epsilon=1.0), np.ones(6, dtype=bool), [0, 9, 3, 10, 5, 1]
+    right, inside = mechanism(values), []
+    for cells in plan.answers(values, keep, seeded_stream(1), count=3000):
+        low, high = plan.interval(cells, 0.9)
+        inside.append(low <= right <= high)
+    assert stats.binomtest(sum(inside), 3000, 0.9, alternative="less").pvalue > 1e-6
+    answer = hetdp.release(hetdp.stretch(queries.mean(UNIT), WEIGHTS), np.ones(6), epsilon=1.0, confidence=0.9)
+    assert answer.high - answer.value == pytest.approx(-np.log(0.1) / 6)
+
+
+def test_items_that_a_ledger_drops_leave_no_estimate_of_what_counts_them_as_the_centre():
+    dropping = hetdp.Ledger(limits=[9.0] * 6, on_exhausted="drop")
+    stretched = hetdp.release(hetdp.stretch(queries.total(UNIT), 1.0), np.ones(6), epsilon=5.0, ledger=dropping)
+    assert stretched.estimate is None
+    classes = hetdp.weight_classes(queries.total(UNIT), np.ones(6))  # they count as those below all classes
+    assert hetdp.release(classes, np.ones(6), epsilon=100.0, ledger=hetdp.Ledger(limits=[1e9] * 6)).estimate is not None
+
+
+def test_shares_of_a_histogram_add_up_where_the_number_of_items_is_public():
+    for adjacency in ("replace", "add-remove"):
+        query = queries.histogram(UNIT, [0, 0.5, 1], adjacency=adjacency)
+        answer = hetdp.release(hetdp.weight_classes(query, np.ones(6)), [0, 0, 0, 0, 1, 1], epsilon=1e9)
+        if adjacency == "replace":
+            assert answer.shares == pytest.approx([4 / 6, 2 / 6], abs=1e-6)
+        else:
+            assert answer.shares is None
 
 
 def test_a_release_about_some_rows_of_a_ledger_adds_those_that_are_new():

@@ -11,8 +11,8 @@ import hetdp
 from hetdp import Box, queries
 from hetdp.auditing import AuditInterrupted, audit, plan_samples, worst_pair
 from hetdp.auditing.events import certified_log_ratio, learn_events
-from hetdp.auditing.subjects import differing_item
 from hetdp.auditing.examples import example_queries
+from hetdp.auditing.subjects import differing_item
 
 pytestmark = pytest.mark.slow
 

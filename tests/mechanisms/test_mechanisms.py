@@ -1,4 +1,4 @@
-"""The mechanisms beside plain stretching: sampling, selection, thresholds, sketches."""
+"""Sampling, selection, weight classes and sketches: what all mechanisms promise, and what each one does."""
 
 import math
 from fractions import Fraction
@@ -11,7 +11,7 @@ from tests.support.errors import refused
 from tests.support.statistics_helpers import FALSE_ALARM, loss_lower_bound
 
 import hetdp
-from hetdp import Box, WeightPrior, mechanisms, queries
+from hetdp import Box, mechanisms, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms import selection
 from hetdp.mechanisms.sampling import kept_with, weight_kinds
@@ -31,13 +31,13 @@ MAKERS = {
     "maximum": lambda weights: mechanisms.maximum(UNIT, weights, candidates=5),
     "minimum": lambda weights: mechanisms.minimum(UNIT, weights, candidates=5),
     "mode": lambda weights: mechanisms.mode(UNIT, weights, categories=[0, 0.5, 1]),
-    "threshold": lambda weights: mechanisms.threshold(queries.total(UNIT), weights, level=0.5),
-    "threshold of a variance": lambda weights: mechanisms.threshold(queries.variance(UNIT), weights, level=0.5),
-    "uniform": lambda weights: mechanisms.uniform(queries.total(UNIT), weights, prior=WeightPrior([0.3, 1.0])),
+    "classes of a total": lambda weights: mechanisms.weight_classes(queries.total(UNIT), weights),
+    "classes of a count": lambda weights: mechanisms.weight_classes(queries.count(UNIT), weights, [0.6, 0.1]),
+    "stretched variance": lambda weights: mechanisms.stretch(queries.variance(UNIT), weights),
     "sketch": mechanisms.sketch,
 }
 #: Those that have no case of their own in `hetdp audit --all`.
-NOT_AUDITED = ("sampling l0", "threshold of a variance")
+NOT_AUDITED = ("sampling l0", "classes of a count")
 every_mechanism = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 
 
@@ -292,11 +292,11 @@ def test_selection_is_accurate_on_a_crowd():
 
 @pytest.mark.parametrize("extreme", ["maximum", "minimum"])
 @pytest.mark.parametrize(("epsilon", "apart"), [(0.5, 5.0), (1.0, 2.5), (3.0, 1.2), (10.0, 0.8)])
-@pytest.mark.parametrize("dials", [[1.0], [0.1, 0.5, 1.0]])
-def test_extremes_are_near_the_ends_of_the_data_and_nearer_with_more_epsilon(extreme, epsilon, apart, dials):
+@pytest.mark.parametrize("own", [[1.0], [0.1, 0.5, 1.0]])
+def test_extremes_are_near_the_ends_of_the_data_and_nearer_with_more_epsilon(extreme, epsilon, apart, own):
     """Candidates beyond the data win once in twenty times at most: 25 of 100 has a false alarm rate below 1e-10."""
     values = np.linspace(20, 60, 1000)
-    weights = np.resize(dials, 1000)
+    weights = np.resize(own, 1000)
     mechanism = getattr(mechanisms, extreme)(Box.uniform(0, 80, size=1000), weights)
     found = np.array(
         [hetdp.release(mechanism, values, epsilon=epsilon, random_state=seed).value for seed in range(100)]
@@ -324,37 +324,10 @@ def test_survival_has_the_right_probabilities():
         assert abs(share - chance) <= 5 * math.sqrt(chance * (1 - chance) / 20_000)
 
 
-def test_thresholds_count_fully_or_not_at_all():
-    mechanism = mechanisms.threshold(queries.total(UNIT), WEIGHTS, level=0.3)
-    assert mechanism.shrinkage.tolist() == [0, 1, 1, 1]
-    plan = mechanism.plan(noise="laplace", amount=1.0)
-    assert plan.scale == pytest.approx(1 / 0.3)
-    assert plan.losses == pytest.approx([0, 0.3, 0.3, 0.3])
-    assert mechanisms.uniform(queries.total(UNIT), WEIGHTS, prior=WeightPrior([0, 0.7, 1])).level == 0.7
-
-
-def test_estimates_undo_what_was_dropped():
-    prior = WeightPrior([0.0, 0.5, 1.0])
-    query = queries.total(UNIT)
-    plan = mechanisms.threshold(query, WEIGHTS, level=0.5, prior=prior).plan(noise="laplace", amount=1.0)
-    assert plan.estimate(4.0) == pytest.approx(6.0)
-    plan = mechanisms.sample(query, WEIGHTS, prior=prior).plan(noise="laplace", amount=1.0)
-    kept = (0 + math.expm1(0.5) / math.expm1(1) + 1) / 3
-    assert plan.estimate(4.0) == pytest.approx(4.0 / kept)
-    assert mechanisms.sample(query, WEIGHTS).plan(noise="laplace", amount=1.0).estimate(4.0) is None
-    assert mechanisms.median(UNIT, WEIGHTS).plan(noise="laplace", amount=1.0).estimate(4.0) is None
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: mechanisms.threshold(queries.total(UNIT), WEIGHTS, level=0), ("level", "in (0, 1]")),
-        (
-            lambda: mechanisms.uniform(queries.total(UNIT), WEIGHTS, prior=WeightPrior([0.0])),
-            (None, "some weight above 0"),
-        ),
         (lambda: mechanisms.quantile(UNIT, WEIGHTS, share=2), ("share", "in [0, 1]")),
-        (lambda: mechanisms.threshold(queries.total(UNIT), WEIGHTS, level=1e-310), (None, "not below 1e-09")),
         (lambda: mechanisms.quantile(UNIT, WEIGHTS, share="a"), ("share", "a finite number")),
         (lambda: mechanisms.median(UNIT, WEIGHTS, candidates=1), ("candidates", "a whole number of at least 2")),
         (lambda: mechanisms.median(UNIT, WEIGHTS, candidates=101.0), ("candidates", "a whole number of at least 2")),

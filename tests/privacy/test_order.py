@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
+from hetdp.mechanisms.estimation import Denominator
 
 from hetdp import (
     Box,
@@ -30,7 +31,6 @@ from hetdp import (
 from hetdp.core.errors import BudgetExhausted
 from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.mechanisms.distortion import DistortionPlan
-from hetdp.mechanisms.estimation import Denominator
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.neighbors import estimator
 from hetdp.neighbors.engines import ENGINES

@@ -9,11 +9,11 @@ import pytest
 import hetdp
 from hetdp import mechanisms, queries
 from hetdp.auditing import battery, run_battery
+from hetdp.auditing.examples import example_queries, examples
 from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 from hetdp.cli import main as cli_main
 from hetdp.core.estimator import Estimator
-from hetdp.auditing.examples import example_queries, examples
 from hetdp.mechanisms.mechanism import Mechanism
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import SCORES

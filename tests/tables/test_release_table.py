@@ -14,8 +14,8 @@ from tests.support.errors import refused
 
 import hetdp
 from hetdp import errors
-from hetdp.tables.ratios import NoisySum
 from hetdp.tables import release
+from hetdp.tables.ratios import NoisySum
 from hetdp.tables.release import bind
 from hetdp.tables.sources import open_source
 from hetdp.tables.sums import PEOPLE, group_sums

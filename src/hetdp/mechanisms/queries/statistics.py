@@ -97,9 +97,6 @@ class _Variance(ItemwiseQuery):
     def with_offset(self, cells: list[int], grid: float) -> list[int]:
         return [cell + math.floor(offset / grid) for cell, offset in zip(cells, self._offsets, strict=True)]
 
-    def effective_weights(self, spans: NDArray[np.int64], steps: int) -> Floats:
-        return floats(self._left(spans) / steps)
-
     def left(self, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> Floats:
         whole = self._spans * self._unit / grid
         return np.divide(self._left(spans), whole, out=floats(shrinkage.copy()), where=whole > 0)

@@ -6,9 +6,8 @@ from tests.support.errors import refused
 
 import hetdp
 from hetdp.mechanisms.by_name import MECHANISMS, QUERIES, SELECTED, default_mechanism, mechanism_named
-from hetdp.profiles import Categories, WeightPrior
+from hetdp.profiles import Categories
 
-PRIOR = WeightPrior.westin(0.34, 0.43, 0.23)
 WARDS = Categories(["er", "icu", "lab"])
 RANGE = {"lower": -10, "upper": 20}
 
@@ -23,14 +22,19 @@ def public(name):
 @pytest.mark.parametrize("mechanism", [None, *MECHANISMS])
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_question_is_answered_about_the_people_there_are(name, mechanism):
-    level = {"threshold": 0.5} if mechanism == "threshold" else {}
-    possible = {"exponential": SELECTED, "sampling": QUERIES, None: QUERIES}
-    ranks = ("median", "quantile", "mode")  # no number with noise
-    if name not in possible.get(mechanism, [query for query in QUERIES if query not in ranks]):
-        with refused("mechanism", f"for a {name}"):
-            mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name), **level)
+    asked_of = [query for query in QUERIES if query not in SELECTED]
+    possible = {
+        None: QUERIES,
+        "exponential": SELECTED,
+        "sampling": QUERIES,
+        "stretching": asked_of,
+        "classes": asked_of,
+    }
+    if name not in possible[mechanism] or (name, mechanism) == ("variance", "classes"):
+        with refused(("query" if name == "variance" and mechanism == "classes" else "mechanism"), "for"):
+            mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name))
         return
-    asked = mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name), **level)
+    asked = mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name))
     assert (asked.name.split()[0], asked.domain.size) == (name, 3)
     assert asked.weights.values.tolist() == [1.0, 0.5, 0.0]
     values = np.array([1.0, 1.0, 0.0]) if name == "count" else np.array([12.0, 14.0, 16.0])
@@ -58,8 +62,16 @@ def test_who_is_in_no_category_outvotes_nobody():
     assert hetdp.release(asked, WARDS.codes(["kitchen"] * 98 + ["er"] * 2), epsilon=1e6).value == 0
 
 
-def test_what_is_chosen_is_left_to_the_exponential_mechanism():
-    assert {name for name in QUERIES if default_mechanism(name) == "exponential"} == set(SELECTED)
+def test_sums_get_weight_classes_and_choices_the_exponential_mechanism():
+    usual = {name: default_mechanism(name) for name in QUERIES}
+    assert {name for name, kind in usual.items() if kind == "exponential"} == set(SELECTED)
+    assert {name for name, kind in usual.items() if kind == "stretching"} == {"variance"}
+
+
+def test_equal_public_weights_are_one_class_without_distortion():
+    asked = mechanism_named("mean", np.ones(1000), lower=0, upper=1, public=True)
+    assert asked.boundaries == (1.0,)
+    assert hetdp.release(asked, np.full(1000, 0.25), epsilon=1e6).estimate == pytest.approx(0.25, abs=1e-4)
 
 
 def test_a_count_needs_no_range():
@@ -73,31 +85,20 @@ def test_a_variance_shrinks_to_the_midpoint_and_others_to_where_they_are_told():
     assert mechanism_named("mean", [1.0], lower=20, upper=80).domain.center.tolist() == [50.0]
 
 
-def test_the_best_multiplier_is_that_of_the_prior():
-    asked = mechanism_named("mean", np.ones(100), lower=0, upper=1, multiplier="best", prior=PRIOR, epsilon=1.0)
-    assert asked.multiplier == hetdp.best_multiplier(asked.query, PRIOR, 1.0)
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
         ("middle", {}, ("name", "one of 'mean'")),
         ("mean", {"lower": 0}, ("upper", "required for a mean")),
-        ("median", {"lower": 0, "upper": 1, "multiplier": 2.0}, (None, "nothing is stretched")),
         ("mean", {"lower": 0, "upper": 1, "step": 0.5}, ("step", "given for what is chosen among values")),
         ("mode", {"categories": WARDS, "step": 0.5}, ("step", "given for what is chosen among values")),
-        ("mean", {"lower": 0, "upper": 1, "mechanism": "sampling", "multiplier": 2.0}, (None, "nothing is stretched")),
-        ("mean", {"lower": 0, "upper": 1, "mechanism": "magic"}, ("mechanism", "one of 'stretching'")),
-        ("mean", {"lower": 0, "upper": 1, "mechanism": "threshold"}, ("threshold", "given for the mechanism")),
-        ("mean", {"lower": 0, "upper": 1, "threshold": 0.5}, ("threshold", "given for the mechanism")),
+        ("mean", {"lower": 0, "upper": 1, "mechanism": "magic"}, ("mechanism", "one of 'classes'")),
         ("mean", {"lower": 0, "upper": 1, "quantile": 0.5}, ("quantile", "given for a quantile only")),
         ("quantile", {"lower": 0, "upper": 1}, ("quantile", "given for a quantile only")),
         ("quantile", {"lower": 0, "upper": 1, "quantile": 2.0}, ("share", "in [0, 1]")),
         ("mean", {"categories": WARDS}, ("categories", "given for a histogram or mode")),
         ("mode", {"categories": WARDS, "lower": 0}, (None, "without a range")),
         ("mode", {"lower": 0, "upper": 1}, ("categories", "given for a mode")),
-        ("median", {"lower": 0, "upper": 1, "prior": PRIOR}, (None, "nothing is stretched")),
-        ("mean", {"lower": 0, "upper": 1, "multiplier": "best"}, ("multiplier", "prior and epsilon")),
     ],
 )
 def test_what_does_not_go_together_is_refused(name, options, message):

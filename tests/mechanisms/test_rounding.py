@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from hetdp.mechanisms.mechanism import choose_grid, float_up, floor_product, product_up
-from hetdp.mechanisms.queries.query import exact_sum
+from hetdp.core.checks import float_up
+from hetdp.mechanisms.queries.query import exact_sum, exact_sums
+from hetdp.mechanisms.rounding import choose_grid, floor_product, product_up
 
 
 @pytest.mark.slow
@@ -31,7 +32,10 @@ def test_rounding_to_nearest_would_overpay():
 @pytest.mark.slow
 @given(steps=st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=30))
 def test_exact_sum_never_overflows(steps):
-    assert exact_sum(np.array(steps, dtype=np.int64)) == sum(steps)
+    whole = np.array(steps, dtype=np.int64)
+    assert exact_sum(whole) == sum(steps)
+    cells = np.arange(whole.size) % 3
+    assert exact_sums(whole, cells, 3).tolist() == [sum(steps[place::3]) for place in range(3)]
 
 
 @given(
