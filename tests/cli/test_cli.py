@@ -18,7 +18,7 @@ import hetdp
 from hetdp.mechanisms.by_name import QUERIES, SELECTED, mechanism_named
 
 MEAN = ("--query", "mean", "--column", "hours", "--lower", "0", "--upper", "80")
-DIALS = (*MEAN, "--weight-column", "privacy")
+WEIGHTED = (*MEAN, "--weight-column", "privacy")
 
 
 @pytest.fixture
@@ -110,41 +110,36 @@ class TestRelease:
         code, out, err = run(*arguments)
         assert (code, out) == (4, "")
         assert "Short by: 1." in err
-        options = ("--on-exhausted", "drop", "--westin", "0.34,0.43,0.23", "--denominator", 0, "--json")
-        code, out, err = run(*arguments, *options)
+        code, out, err = run(*arguments, "--on-exhausted", "drop", "--mechanism", "stretching", "--json")
         assert code == 0
         assert "Rows with too little budget do not count any more" in err
         public = json.loads(out)
-        assert (public["estimate"], public["on_exhausted"]) == (None, "drop"), "no prior knows who cannot pay"
+        assert (public["estimate"], public["on_exhausted"]) == (None, "drop")
 
     @pytest.mark.parametrize("query", ["mean", "histogram", "variance", "median", "maximum"])
     def test_what_weights_do_to_an_answer_is_said(self, run, query):
         options = ("--column", "hours", "--lower", 0, "--upper", 80, "--epsilon", 1)
         asked = ("release", "people.csv", "--query", query, *options)
-        said = [run(*asked, *more)[2].splitlines() for more in ((), DIALS[-2:])]
+        said = [run(*asked, *more)[2].splitlines() for more in ((), WEIGHTED[-2:])]
         assert any("privacy weights" in line for line in said[1])
         assert not any("privacy weights" in line for line in said[0])
 
     def test_selections_refuse_what_is_about_stretching(self, run):
         options = ("--column", "hours", "--lower", 0, "--upper", 80)
         assert run("release", "people.csv", "--query", "median", *options, "--rho", 1)[0] == 2
-        for more in (("--multiplier", 2), ("--westin", "0.34,0.43,0.23")):
-            code, _, err = run("release", "people.csv", "--query", "median", *options, "--epsilon", 1, *more)
-            assert code == 2
-            assert complaints(err) == [more[0]]
+        code, _, err = run("release", "people.csv", "--query", "median", *options, "--epsilon", 1, "--multiplier", 2)
+        assert (code, complaints(err)) == (2, ["--multiplier"])
 
-    def test_who_was_dropped_once_spoils_later_estimates_by_a_prior_too(self, run):
+    def test_who_was_dropped_once_stays_away(self, run):
         options = (*MEAN, "--epsilon", 1, "--weight-column", "privacy", "--ledger", "l.db", "--limit", 1.5)
-        prior = ("--westin", "0.34,0.43,0.23", "--denominator", 0, "--json")
         for _ in range(2):
             assert run("release", "people.csv", *options, "--on-exhausted", "drop")[0] == 0
         code, out, _ = run("release", "people.csv", *options, "--dry-run", "--json")
         assert (code, json.loads(out)["private"]["rows_with_too_little_budget"]) == (0, 0)
         weights = [float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]]
         assert json.loads(out)["private"]["rows_dropped_before"] == weights.count(1.0)
-        code, out, err = run("release", "people.csv", *options, *prior, "--epsilon", 0.1)
-        assert code == 0
-        assert (json.loads(out)["estimate"], json.loads(out)["on_exhausted"]) == (None, "drop")
+        code, out, err = run("release", "people.csv", *options, "--json", "--epsilon", 0.1)
+        assert (code, json.loads(out)["on_exhausted"]) == (0, "drop")
         assert "Rows with too little budget" in err
 
     def test_dropped_rows_do_not_count_in_a_median(self, run):
@@ -202,83 +197,70 @@ class TestRelease:
         assert json.loads(Path("answer.json").read_text())["query"] == "mean"
         assert not list(Path().glob(".answer*"))
 
-    def test_prior_gives_an_estimate_and_the_best_multiplier(self, run):
-        code, out, err = run("release", "people.csv", *MEAN, "--epsilon", 1, "--westin", "0.34/0.43/0.23",
-                             "--multiplier", "best", "--json")  # fmt: skip
-        assert code == 0
-        assert "best multiplier" in err
+    def test_without_weights_the_raw_value_is_the_estimate(self, run):
+        code, out, _ = run("release", "people.csv", *MEAN, "--epsilon", 1, "--json")
         public = json.loads(out)
-        assert public["estimate"] == pytest.approx(public["value"])  # everybody knows that all weights are 1
+        assert (code, public["estimate"]) == (0, public["value"])
         assert public["low"] < public["estimate"] < public["high"]
 
     def test_the_command_of_the_readme_is_right(self, run):
         """Twenty runs with the noise of fixed seeds, as `hetdp release` asks for it; and one of the command itself."""
         assert run("demo", "--save", "people.csv")[0] == 0
-        hours, dials = np.genfromtxt("people.csv", delimiter=",", skip_header=1, usecols=(1, 2), unpack=True)
+        hours, weights = np.genfromtxt("people.csv", delimiter=",", skip_header=1, usecols=(1, 2), unpack=True)
         assert hours.mean() == pytest.approx(34.2, abs=0.05)
-        mean = mechanism_named("mean", dials, lower=0, upper=80)
+        mean = mechanism_named("mean", weights, lower=0, upper=80)
         found = [hetdp.release(mean, hours, epsilon=1.0, random_state=seed) for seed in range(20)]
         assert max(abs(answer.estimate - hours.mean()) for answer in found) < 1
         assert sum(answer.low <= hours.mean() <= answer.high for answer in found) >= 19
         code, out, _ = run("release", "people.csv", *MEAN, "--weight-column", "weight", "--epsilon", 1, "--json")
         public = json.loads(out)
-        # Off by more with a chance below 1e-6: noise of scale 0.11, and what its denominator adds.
+        # Off by more with a chance below 1e-6: the noise of three classes.
         assert (code, public["estimate"]) == (0, pytest.approx(34.2, abs=2.5))
         assert public["low"] < public["estimate"] < public["high"]
 
     def test_an_epsilon_for_an_accuracy(self, run):
-        arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--within", 5)
-        code, out, _ = run(*arguments, "--deviation", 12, "--ledger", "l.db", "--json")
+        arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy")
+        code, out, _ = run(*arguments, "--within", 5, "--ledger", "l.db", "--json")
         found = json.loads(out)
         assert (code, found["within"], found["confidence"], found["rows"]) == (0, 5, 0.95, 200)
-        assert found["each_weight_loses"] == pytest.approx(2 * found["epsilon"])
+        assert found["each_weight_loses"] == pytest.approx(0.75 * found["epsilon"])
         assert not Path("l.db").exists()
-        code, out, _ = run(*arguments)
-        assert code == 0
-        assert "values spread evenly" in " ".join(out.split())
-        code, out, err = run(*arguments[:-1], 0.1)
+        public = json.loads(run(*arguments, "--epsilon", found["epsilon"], "--json", "--quiet")[1])
+        assert 4.9 < (public["high"] - public["low"]) / 2 <= 5
+        code, out, err = run(*arguments, "--within", 1e-9)
         assert (code, out, complaints(err)) == (2, "", ["--within"])
-        assert "What helps: --westin" in err
-        assert "--deviation" in err
-        total = ("--query", "total", "--column", "hours", "--lower", 0, "--upper", 8000)
-        _, _, err = run("release", "people.csv", *total, "--weight-column", "privacy", "--within", 1)
-        assert re.search(r"at least \d{4,}: with", err), "a number that people can read"
+        assert re.search(r"at least 0.0000\d+,", err), "a number that people can read"
 
-    def test_answers_by_weight_class(self, run):
-        # Noise makes somebody of nobody with a chance of 1e-7 at this confidence.
-        arguments = ("release", "people.csv", "--weight-column", "privacy", "--by-weight", "--epsilon", 3)
-        arguments += ("--confidence", 0.99)
-        code, out, err = run(*arguments, *MEAN, "--ledger", "l.db", "--json")
-        levels = json.loads(out)["levels"]
-        assert (code, [level["up_to"] for level in levels]) == (0, [0.5, 0.75, 1.0])
-        assert levels[0]["low"] < levels[0]["estimate"] < levels[0]["high"]
-        assert levels[0]["estimate"] == pytest.approx(40, abs=25)
-        assert (levels[1]["estimate"], levels[1]["reason"] is None) == (None, False)  # nobody is there
-        assert "values depend on privacy weights" in err
+    def test_weight_classes_answer_one_by_one(self, run):
+        arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 3)
+        code, out, err = run(*arguments, "--ledger", "l.db", "--json")
+        shown = json.loads(out)
+        assert (code, [one["boundary"] for one in shown["classes"]]) == (0, [1, 0.5, 0.25])
+        assert shown["value"] == pytest.approx(40 + sum(one["value"] for one in shown["classes"]))
+        assert "Rows with a privacy weight below 0.25 count as the middle" in err
         with hetdp.Ledger.open("l.db") as ledger:
             weights = np.array([float(line.split(",")[2]) for line in Path("people.csv").read_text().split()[1:]])
             assert ledger.spent == pytest.approx(3 * weights)
-            assert ledger.weights_spent == 12
-        code, out, _ = run(*arguments, *MEAN, "--dry-run", "--json")
-        assert (code, json.loads(out)["each_weight_loses"]) == (0, 12)
-        histogram = ("--query", "histogram", "--column", "hours", "--lower", 0, "--upper", 80, "--bins", 2)
-        code, out, _ = run(*arguments, *histogram, "--weight-classes", "0,0.6,1")
+            assert ledger.weights_spent == pytest.approx(2.25)
+        code, out, _ = run(*arguments, "--dry-run", "--json")
+        assert (code, json.loads(out)["each_weight_loses"]) == (0, 2.25)
+        code, out, err = run(*arguments, "--weight-classes", "1,0.4")
         assert code == 0
-        assert "share by weight class" in out
-        assert "0.6 to 1" in out
+        assert "weights from 0.4" in out
+        assert "below 0.4" in err
 
     def test_the_estimate_comes_first_with_its_interval(self, run):
         arguments = ("release", "people.csv", *MEAN, "--weight-column", "privacy", "--epsilon", 1)
         code, out, _ = run(*arguments)
         assert code == 0
-        places = [out.index(word) for word in ("estimate of the mean", "95 % interval", "raw value of the mean")]
+        places = [out.index(word) for word in ("estimate of the mean", "95 % interval", "noise scale")]
         assert places == sorted(places)
         code, out, _ = run(*arguments, "--confidence", 0.8, "--json", "--quiet")
         public = json.loads(out)
         assert public["low"] < public["estimate"] < public["high"]
         assert (public["confidence"], public["reason"]) == (0.8, None)
         code, out, _ = run(*arguments[:-1], 0.01, "--confidence", 0.99)
-        assert (code, "is not well above its noise" in " ".join(out.split())) == (0, True)
+        assert (code, "as wide as the range" in " ".join(out.split())) == (0, True)
         histogram = ("--query", "histogram", "--column", "hours", "--lower", 0, "--upper", 80, "--bins", 4)
         code, out, _ = run("release", "people.csv", *histogram, "--weight-column", "privacy", "--epsilon", 1)
         assert code == 0
@@ -301,28 +283,30 @@ class TestRelease:
             (("--query", "mean", "--bins", "2"), ["--column", "--bins", "--lower", "--upper", "--epsilon"]),
             (("--query", "middle", "--column", "hours", "--epsilon", "1"), ["--query"]),
             ((*MEAN[:-1], "-5", "--epsilon", "1"), ["--lower"]),
-            ((*MEAN, "--epsilon", "1", "--center", "99"), ["--center"]),
+            ((*MEAN, "--epsilon", "1", "--mechanism", "stretching", "--center", "99"), ["--center"]),
+            ((*MEAN, "--epsilon", "1", "--center", "9"), ["--center"]),
             ((*MEAN, "--epsilon", "1", "--multiplier", "0.5"), ["--multiplier"]),
             ((*MEAN, "--epsilon", "1", "--multiplier", "most"), ["--multiplier"]),
-            ((*MEAN, "--epsilon", "1", "--multiplier", "best"), ["--multiplier"]),
-            ((*MEAN, "--epsilon", "1", "--westin", "1,2"), ["--westin"]),
-            ((*MEAN, "--epsilon", "1", "--westin", "1,2,3"), ["--westin"]),
+            ((*MEAN, "--epsilon", "1", "--multiplier", "2"), ["--multiplier"]),
             ((*MEAN, "--epsilon", "1", "--default-weight", "2"), ["--default-weight"]),
             ((*MEAN, "--epsilon", "1", "--limit", "-1", "--ledger", "new.db"), ["--limit"]),
-            ((*MEAN, "--epsilon", "1", "--deviation", "1", "--limit", "2"), ["--limit", "--deviation"]),
+            ((*MEAN, "--epsilon", "1", "--id-column", "id", "--limit", "2"), ["--limit", "--id-column"]),
             ((*MEAN, "--epsilon", "1", "--id-column", "id"), ["--id-column"]),
-            ((*MEAN, "--epsilon", "1", "--weight-classes", "0,1"), ["--weight-classes"]),
-            ((*DIALS, "--epsilon", "1", "--by-weight", "--weight-classes", "a"), ["--weight-classes"]),
-            ((*DIALS, "--epsilon", "1", "--by-weight", "--weight-classes", "1,0"), ["--weight-classes"]),
-            ((*MEAN, "--epsilon", "1", "--by-weight"), ["--by-weight"]),
-            ((*DIALS, "--epsilon", "1", "--by-weight", "--denominator", "0"), ["--by-weight"]),
-            ((*DIALS, "--within", "1", "--by-weight"), ["--by-weight"]),
+            ((*MEAN, "--epsilon", "1", "--weight-classes", "1,0.5"), ["--weight-classes"]),
+            ((*WEIGHTED, "--epsilon", "1", "--weight-classes", "a"), ["--weight-classes"]),
+            ((*WEIGHTED, "--epsilon", "1", "--weight-classes", "0.5,1"), ["--weight-classes"]),
+            ((*WEIGHTED, "--epsilon", "1", "--weight-classes", "1,0"), ["--weight-classes"]),
+            ((*WEIGHTED, "--epsilon", "1", "--mechanism", "sampling", "--weight-classes", "1"), ["--weight-classes"]),
+            (("--query", "variance", *WEIGHTED[2:], "--epsilon", "1", "--mechanism", "classes"), ["--query"]),
+            (("--query", "variance", *MEAN[2:], "--within", "1"), ["--within"]),
             (("--query", "median", *MEAN[2:], "--within", "1"), ["--within"]),
             ((*MEAN, "--epsilon", "1", "--confidence", "1"), ["--confidence"]),
-            ((*MEAN, "--epsilon", "1", "--denominator", "-1"), ["--denominator"]),
             ((*MEAN, "--epsilon", "1", "-o", "answer.csv"), ["--output"]),
             ((*MEAN, "--epsilon", "1", "--ledger", "l.json", "-o", "l.json"), ["--output"]),
-            ((*MEAN, "--epsilon", "1", "--multiplier", "1e20", "--ledger", "new.db"), ["--epsilon"]),
+            (
+                (*MEAN, "--epsilon", "1", "--mechanism", "stretching", "--multiplier", "1e20", "--ledger", "n.db"),
+                ["--epsilon"],
+            ),
             ((*MEAN, "--epsilon", "1", "--by", "city", "--unit", "id"), ["--by", "--unit"]),
         ],
     )

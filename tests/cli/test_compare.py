@@ -13,7 +13,7 @@ import hetdp
 
 def strict(weights, epsilon):
     query = hetdp.queries.mean(hetdp.Box.uniform(0, 1, size=weights.size))
-    return hetdp.mechanisms.threshold(query, weights, level=0.75)
+    return hetdp.weight_classes(query, weights, [0.75])
 
 def broken(weights, epsilon):
     return 1 / 0
@@ -46,6 +46,34 @@ def test_names_and_bars_fit_into_80_columns_in_one_line(run, query, monkeypatch)
         assert any(line.startswith(f"{one['mechanism']}  ") and "█" in line for line in lines)
     cut = shown["mechanisms"][-1]["rmse"] > 4 * shown["mechanisms"][0]["rmse"]
     assert ("cut at 4 times the smallest error" in out) == cut == ("▶" in out)
+
+
+def test_values_may_depend_on_weights(run):
+    given = ("--weights", "1=0.8,0.25=0.2", "--values", "1=0,0,0,0,0,0,0,1,1,1", "--values", "0.25=0,0,0,1,1,1,1,1,1,1")
+    asked = ("compare", "--query", "mean", "--epsilon", 1, "-n", 2000, "--runs", 30, *given, "--json", "--quiet")
+    code, out, _ = run(*asked)
+    errors = {one["mechanism"]: one["rmse"] for one in json.loads(out)["mechanisms"]}
+    assert code == 0
+    assert errors["weight classes 1, 0.25"] < 0.005
+    assert errors["stretching (paper)"] > 0.05
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("--weights", "1"), "--weights"),
+        (("--weights", "1=0.5"), "weights"),
+        (("--weights", "2=1"), "weights"),
+        (("--values", "a"), "--values"),
+        (("--values", "2"), "--values"),
+        (("--values", "0", "--values", "1"), "--values"),
+        (("--values", "0.3=1"), "--values"),
+    ],
+)
+def test_bad_weights_and_values_are_refused(run, words, option):
+    code, out, err = run("compare", "--query", "mean", *SMALL, *words)
+    assert (code, out) == (2, "")
+    assert option in err
 
 
 @pytest.mark.parametrize("words", [("--query", "quantile"), ("--query", "mean", "--quantile", 0.5)])

@@ -57,22 +57,21 @@ def test_no_digit_of_what_is_chosen_is_lost(run):
         ("--query median", "median "),
         ("--query maximum --step 1", "maximum "),
         ("--query quantile --quantile 0.9", "quantile 0.9 "),
-        ("--query l0", "number of rows that are not 0 "),
-        ("--query squared_norm", "sum of squares "),
+        ("--query squared_norm", "estimate of the sum of squares "),
+        ("--query variance", "variance "),
         ("--query mean --mechanism sampling", "mean "),
-        ("--query mean --denominator 0", "mean "),
-        ("--query mean --denominator 0 --westin 0.34,0.43,0.23", "estimate of the mean "),
-        ("--query mean --mechanism sampling --westin 0.34,0.43,0.23", "estimate of the mean "),
-        ("--query mean --mechanism threshold --threshold 0.5", "estimate of the mean "),
+        ("--query mean --mechanism stretching", "mean "),
+        ("--query mean", "estimate of the mean "),
+        ("--query l0", "estimate of the number of rows that are not 0 "),
+        ("--query mean --weight-classes 0.5", "estimate of the mean "),
     ],
 )
-def test_the_answer_comes_first_and_what_is_recommended_works(run, words, begins):
+def test_the_answer_comes_first(run, words, begins):
     options = (*words.split(), *HOURS, "--weight-column", "privacy", "--epsilon", 1)
     code, out, err = run("release", "people.csv", *options)
     assert code == 0
     assert out.startswith(begins)
     assert "squared_norm" not in out + err
-    assert "--by-weight" not in err or run("release", "people.csv", *options, "--by-weight")[0] == 0
 
 
 def test_a_mode_is_told_by_its_label(run):
@@ -105,9 +104,11 @@ def test_a_histogram_of_categories_has_estimates(run):
     Path("wards.csv").write_text("\n".join(["ward,privacy", *rows]) + "\n")
     options = ("--query", "histogram", *WARD, "--categories", "er,icu,lab", "--weight-column", "privacy", "--json")
     shown = json.loads(run("release", "wards.csv", *options)[1])
-    assert shown["value"] == pytest.approx([0, 200, 200], abs=0.01)
-    # Of a weight of 600 in all, 200 are in either; those of no category stay in the denominator.
-    assert shown["estimate"] == pytest.approx([0, 1000 / 3, 1000 / 3], abs=0.1)
+    assert shown["estimate"] == pytest.approx([0, 400, 200], abs=0.01)
+    assert [one["value"] for one in shown["classes"][:2]] == [
+        pytest.approx([0, 0, 200], abs=0.01),
+        pytest.approx([0, 400, 0], abs=0.01),
+    ]
 
 
 @pytest.mark.parametrize("mechanism", ["stretching", "sampling"])
@@ -125,12 +126,13 @@ def test_typed_cells_are_compared_as_texts(run, cells, categories):
     assert (code, json.loads(out)["value"]) == (0, categories.split(",")[1])
 
 
-def test_a_threshold_drops_who_is_stricter(run):
+def test_one_class_leaves_out_smaller_weights(run):
     options = ("--query", "total", *HOURS, "--weight-column", "privacy", "--epsilon", 1e6, "--json")
-    code, out, _ = run("release", "people.csv", *options, "--mechanism", "threshold", "--threshold", 0.6)
+    code, out, _ = run("release", "people.csv", *options, "--weight-classes", 0.6)
     rows = [line.split(",") for line in Path("people.csv").read_text().split("\n")[1:-1]]
     assert code == 0
-    assert json.loads(out)["value"] == pytest.approx(sum(float(row[0]) for row in rows if row[2] == "1.0"), abs=0.1)
+    counted = [float(row[0]) if row[2] == "1.0" else 40 for row in rows]  # the others count as the middle
+    assert json.loads(out)["value"] == pytest.approx(sum(counted), abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -150,12 +152,8 @@ def test_a_threshold_drops_who_is_stricter(run):
         (("--query", "mode", "--column", "ward", "--categories-file", "no.txt"), ["--categories-file"]),
         (("--query", "histogram", "--column", "ward", "--categories", "a", "--bins", 3), ["--bins"]),
         (("--query", "histogram", "--column", "ward"), ["--lower", "--upper"]),
-        (("--query", "mean", "--mechanism", "threshold", *HOURS), ["--threshold"]),
-        (("--query", "mean", "--threshold", 0.5, *HOURS), ["--threshold"]),
-        (("--query", "mean", "--mechanism", "threshold", "--threshold", 2, *HOURS), ["--threshold"]),
         (("--query", "mean", "--mechanism", "exponential", *HOURS), ["--mechanism"]),
         (("--query", "median", "--mechanism", "stretching", *HOURS), ["--mechanism"]),
-        (("--query", "median", "--denominator", 1, *HOURS), ["--denominator"]),
         (("--query", "mean", "--mechanism", "sampling", "--multiplier", 2, *HOURS), ["--multiplier"]),
     ],
 )

@@ -34,13 +34,13 @@ def _of(module, *names):
 
 WAYS = {
     "hetdp.release": Way(
-        ("hetdp.release, histogram", "hetdp.release, Gaussian histogram", "hetdp.release, total"),
+        (
+            *("hetdp.release, histogram", "hetdp.release, Gaussian histogram", "hetdp.release, total"),
+            *("hetdp.release, weight classes", "hetdp.release, Gaussian weight classes"),
+        ),
         "hetdp.release",
         "test_release",
-        _of(release, "release", "denominator at", "an answer"),
-    ),
-    "hetdp.release_by_dial": Way(
-        ("hetdp.release_by_dial",), "hetdp.release_by_dial, weights", "test_release_by_dial", _of(release, "by dial")
+        _of(release, "release", "an answer"),
     ),
     "hetdp.release_distortion_bound": Way(
         ("hetdp.release_distortion_bound",), None, "test_release_distortion_bound", _of(release, "distortion bound")
@@ -107,7 +107,6 @@ VARIANTS = (*OF_AUDITS, *release.VARIANTS, *tables.VARIANTS, *neighbors.VARIANTS
 #: Public names that release nothing, and why.
 NOTHING_RELEASED = {
     "audit": "made-up profiles",
-    "best_multiplier": "public numbers",
     "compare": "public numbers",
     "discrete_gaussian": "noise alone: the sampler audit",
     "discrete_laplace": "noise alone: the sampler audit",
@@ -119,8 +118,9 @@ NOTHING_RELEASED = {
     "recall": "measures lists",
     "split": "for the owner's eyes",
     "stretch": "a mechanism",
+    "weight_classes": "a mechanism",
     "unknown_keys": "a question",
-    **dict.fromkeys(("Box", "Categories", "PrivacyWeights", "Profiles", "Stretched", "WeightPrior"), "an input"),
+    **dict.fromkeys(("Box", "Categories", "PrivacyWeights", "Profiles", "Stretched", "WeightClasses"), "an input"),
     **dict.fromkeys(("Guarantee", "Release", "TableAnswer"), "what a way returns"),
     "BudgetExhausted": "an error",
 }

@@ -16,7 +16,8 @@ from hetdp.tables import audit_cases as tables
 from tests.privacy.registry import ATTAINED
 
 #: One release per run, a millisecond each: noise, weight 0 and order of the same calls are checked by other cases.
-SLOW = ("hetdp.release", "hetdp.release, weights", "hetdp.release_by_dial, weights", "hetdp.release_distortion_bound")
+SLOW = ("hetdp.release", "hetdp.release, weights", "hetdp.release, weight classes", "hetdp.release_distortion_bound")
+
 #: Share of the claim that a small case certifies at least: an audit that sees nothing would see no violation either.
 SEEN = {
     **dict.fromkeys(("exact engine", "gossip engine", "sketch engine, one", "node, one published sketch"), 0.6),

@@ -46,7 +46,7 @@ def test_neighbors(run, tmp_path):
 def test_release_of_a_query(run, tmp_path):
     (tmp_path / "rows.csv").write_text("hours\n0\n")
     asked = ["--query", "histogram", "--column", "hours", "--lower", 0, "--upper", 1, "--bins", 20_001]
-    answer = told(run, "release", tmp_path / "rows.csv", *asked, "--epsilon", 1, "--denominator", 0)
+    answer = told(run, "release", tmp_path / "rows.csv", *asked, "--epsilon", 1)
     assert_as_promised(np.array(answer["value"][1:]) * answer["epsilon"] / 2)
 
 

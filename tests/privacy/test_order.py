@@ -12,7 +12,6 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
-from hetdp.mechanisms.estimation import Denominator
 
 from hetdp import (
     Box,
@@ -22,16 +21,17 @@ from hetdp import (
     Profiles,
     queries,
     release,
-    release_by_dial,
     release_distortion_bound,
     release_table,
     stretch,
     unknown_keys,
+    weight_classes,
 )
 from hetdp.core.errors import BudgetExhausted
 from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.mechanisms.distortion import DistortionPlan
 from hetdp.mechanisms.stretching import StretchedPlan
+from hetdp.mechanisms.weight_class import WeightClassesPlan
 from hetdp.neighbors import estimator
 from hetdp.neighbors.engines import ENGINES
 from hetdp.node import publication
@@ -46,7 +46,7 @@ from tests.support.node_swarm import a_network, identity_of
 CHARGES = [(Ledger, "charge"), (Ledger, "charge_people"), (Ledger, "charge_profiles"), (LossLedger, "charge")]
 LOOKS = [
     (StretchedPlan, "answers"),
-    (Denominator, "release"),
+    (WeightClassesPlan, "answers"),
     (DistortionPlan, "answer"),
     (tables, "group_sums"),
     (estimator, "scoring"),
@@ -89,20 +89,17 @@ def assert_in_order(calls, *, looks=True):
 
 
 TOTAL = stretch(queries.total(Box.uniform(0, 1, size=3)), [1.0, 0.5, 1.0])
+CLASSES = weight_classes(queries.total(Box.uniform(0, 1, size=3)), [1.0, 0.5, 1.0])
 VISITS = pa.table({"ward": ["er", "icu"] * 50, "who": list(range(100)), "hours": [3.0] * 100})
 PEOPLE = Profiles.from_pairs(np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40), np.full(200, 0.8))
 NEWCOMERS = Profiles.from_pairs(["ann"], [3])
 
 
+@pytest.mark.parametrize("mechanism", [TOTAL, CLASSES], ids=["stretched", "weight classes"])
 @pytest.mark.parametrize("level", [{"epsilon": 1.0}, {"rho": 0.5}])
-def test_release(written, level):
+def test_release(written, mechanism, level):
     ledger = Ledger(limits=[9.0] * 3, unit=next(iter(level)))
-    release(TOTAL, [1.0, 0.0, 1.0], ledger=ledger, **level)
-    assert_in_order(written)
-
-
-def test_release_by_dial(written):
-    release_by_dial(TOTAL, [1.0, 0.0, 1.0], levels=[0, 0.5, 1], epsilon=1.0, ledger=Ledger(limits=[9.0] * 3))
+    release(mechanism, [1.0, 0.0, 1.0], ledger=ledger, **level)
     assert_in_order(written)
 
 

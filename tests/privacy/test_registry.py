@@ -132,7 +132,7 @@ def makers(module, kind):
 def test_every_mechanism_has_an_example():
     made = {type(example.mechanism) for example in examples()}
     assert set(kinds(Mechanism)) <= made
-    names = " ".join(example.name for example in examples())
+    names = " ".join(example.name for example in examples()).replace(" ", "_")
     for name in makers(mechanisms, Mechanism):
         assert name in names or name == "stretch", f"{name} has no example: see hetdp.auditing.examples"
 

@@ -186,7 +186,7 @@ def _total(random_state: RandomState) -> list[Reached]:
 def _weight_classes(random_state: RandomState, *, rho: float | None = None) -> list[Reached]:
     """Look at bins of each weight class that nobody is in; an item that moves from one to another moves two by 1."""
     level: dict[str, Any] = {"epsilon": 1.0} if rho is None else {"rho": rho}
-    query = queries.histogram(Box.uniform(0, 1, size=1), edges=_BINS // 2 + 1)
+    query = queries.histogram(Box.uniform(0, 1, size=1), edges=_BINS + 1)
     mechanism = weight_classes(query, [0.0], boundaries=(1, 0.25))
     answer = release(mechanism, [0.0], random_state=random_state, **level)
     found = []

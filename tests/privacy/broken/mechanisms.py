@@ -332,57 +332,6 @@ def _eager_choice(broken):
     return mechanism
 
 
-# Variants that estimate too well: denominators without noise, for nothing, or with a look at the values.
-@_variant("denominator without noise", by_statistics, _PAIR, 2.0)
-def _bare_denominator(broken):
-    """The sum of weights is released as it is, because it holds no value; but weights are secret too."""
-
-    def mechanism(weights: list[float], size: int, random_state: RandomState) -> Floats:
-        stream = as_stream(random_state)
-        answer = math.fsum(weights) + laplace(1.0, size, stream)  # all values are 1
-        noise = laplace(1.0, size, stream) * (not broken)
-        return np.stack([answer, math.fsum(weights) + noise], axis=1)
-
-    return mechanism
-
-
-@_variant("divided by the exact sum", by_statistics, [([0.0, 0.05], [1.0, 0.05])], 2.0)
-def _exact_ratio(broken):
-    """Only the ratio gets out, but its spread tells what was divided by."""
-
-    def mechanism(weights: list[float], size: int, random_state: RandomState) -> Floats:
-        stream = as_stream(random_state)
-        total = laplace(1.0, size, stream)  # all values are at the centre
-        weight = math.fsum(weights) + laplace(1.0, size, stream) * (not broken)
-        return np.divide(total, weight, out=np.zeros(size), where=weight != 0)
-
-    return mechanism
-
-
-@_variant("denominator not charged", by_statistics, _PAIR, 1.0)
-def _free_denominator(broken):
-    """Weights are charged for the answer alone, although the sum of weights gets out as well."""
-    scale = 1.0 if broken else 2.0
-
-    def mechanism(weights: list[float], size: int, random_state: RandomState) -> Floats:
-        stream = as_stream(random_state)
-        return math.fsum(weights) + laplace(scale, (size, 2), stream)  # all values are 1
-
-    return mechanism
-
-
-@_variant("denominator of those who answered", by_replay, [([math.nan, 1.0], [1.0, 1.0])], 0.0)
-def _looking_denominator(broken):
-    """Rows without a value do not count below either: then what the weights pay for tells about a value of weight 0."""
-
-    def mechanism(profile: list[float], size: int, random_state: RandomState) -> Floats:
-        counted = sum(not math.isnan(value) for value in profile) if broken else len(profile)
-        answers: Floats = counted + laplace(1.0, size, as_stream(random_state))
-        return answers
-
-    return mechanism
-
-
 @_variant("second sum that is not free", by_statistics, [([0.0, 0.5], [1.0, 0.5])], 1.0)
 def _costly_room(broken):
     """Beside the sum of y, that of y (1 - y) costs nothing; that of y^2 does."""
