@@ -7,8 +7,7 @@ import pytest
 import scipy.stats
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.sketching.bits import pack, toss_bits
-from hetdp.sketching.copies import (
+from hetdp.node.protocol.seen_sketches import (
     NEVER,
     SELDOM,
     SeenSketches,
@@ -17,6 +16,7 @@ from hetdp.sketching.copies import (
     ones_of_rows,
     packed_rows,
 )
+from hetdp.sketching.bits import pack, toss_bits
 from hetdp.sketching.law import chance_of_one
 
 
