@@ -30,7 +30,7 @@ from hetdp.node.storage.crowd import load_model
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.publications import OwnDraw
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.drawing import pack, unpack
 
 PEOPLE = invent_people(48, seed=4)
 SIZE = len(PEOPLE.items)

@@ -30,8 +30,8 @@ from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.store import NodeStore
 from hetdp.recommender.model import learn
 from hetdp.recommender.sketched import SketchSums, bit_spread
-from hetdp.sketching.bits import unpack
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import unpack
 
 SIZE, HEAD = 60, 45
 NET = a_network(items=SIZE, n_head=HEAD)

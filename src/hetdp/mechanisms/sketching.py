@@ -14,7 +14,7 @@ from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilo
 from hetdp.mechanisms.stretching import as_weights
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.profiles.steps import weight_codes
-from hetdp.sketching.bits import toss_bits
+from hetdp.sketching.drawing import toss_bits
 
 _PRESENT = 0.5
 

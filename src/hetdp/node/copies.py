@@ -26,8 +26,8 @@ from hetdp.node.protocol.seen_sketches import Name, SeenSketches, least_shared, 
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.publications import OwnDraw
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import pack
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one
+from hetdp.sketching.drawing import pack
 
 #: Of the chosen, those of one host are at most one in so many; those reached nowhere, all together, one in two.
 _OF_A_HOST, _REACHED_NOWHERE = 5, 2

@@ -20,7 +20,7 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.ledger import Standing, loss, most_steps
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
 
 #: From here on words say more than a number would.
 _HARDLY, _ALMOST, _NEARLY_ALWAYS = 0.55, 0.99, 0.999

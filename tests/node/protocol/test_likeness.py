@@ -12,7 +12,7 @@ from hetdp.node.protocol.messages import Record, SignedSketch, Slip
 from hetdp.node.protocol.seen_sketches import SeenSketches
 from hetdp.node.protocol.sketch_shelf import Place, SketchShelf
 from hetdp.node.settings import NodeSettings
-from hetdp.sketching.bits import pack
+from hetdp.sketching.drawing import pack
 
 SIZE = 200
 NET = a_network(items=SIZE)

@@ -16,8 +16,8 @@ from hetdp.node.protocol.seen_sketches import (
     ones_of_rows,
     packed_rows,
 )
-from hetdp.sketching.bits import pack, toss_bits
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import pack, toss_bits
 
 
 @pytest.mark.parametrize("tuned_for", [Fraction(1), Fraction(1, 2)])

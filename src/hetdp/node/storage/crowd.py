@@ -13,7 +13,7 @@ from hetdp.node.protocol.seen_sketches import Name
 from hetdp.node.protocol.who_counts import Counted, CrowdNews
 from hetdp.node.storage.database import Database
 from hetdp.recommender.model import ItemModel
-from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.drawing import pack, unpack
 
 #: Sketches read at once.
 _BLOCK = 4096
