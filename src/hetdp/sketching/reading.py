@@ -250,12 +250,12 @@ def _tails(trials: int, chance: float) -> NDArray[np.float64]:
 
 def best_by_chance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
     """Return the probability that the best of `candidates` gets there by noise alone, if each does with `tails`."""
-    return -np.expm1(_log_of_nobody(tails, candidates))
+    return -np.expm1(_log_of_none(tails, candidates))
 
 
 def significance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
     """Return 1 - `best_by_chance`, without cancellation."""
-    return np.exp(_log_of_nobody(tails, candidates))
+    return np.exp(_log_of_none(tails, candidates))
 
 
 def rare_tail(candidates: int) -> float:
@@ -263,7 +263,7 @@ def rare_tail(candidates: int) -> float:
     return -math.expm1(math.log1p(-RARE) / candidates)
 
 
-def _log_of_nobody(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+def _log_of_none(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
     """Return the logarithm of (1 - tails)**candidates."""
     with np.errstate(divide="ignore"):  # the logarithm of a tail of 1 is minus infinity, as it should be
         return candidates * np.log1p(-np.asarray(tails, dtype=np.float64))
