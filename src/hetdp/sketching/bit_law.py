@@ -5,10 +5,10 @@ keeps both likelihood ratios within exp(epsilon v): p(v) = min(q exp(epsilon v),
 p(0) = q. Weights are counted in steps of 1/255 (`profiles.steps`).
 
 q is a public choice: q = 1 / (1 + exp(epsilon t)) for the weight t in (0, 1] that sketches are `tuned_for`. Then
-p(t) = 1 - q. The first term of p is the smaller one up to t, the second from there on. With t = 1, the default, a one
-says most about items of weight 1 and, at a large epsilon, little about smaller weights. Where nearly everybody chooses
-smaller weights, a smaller t makes a one say more about these. A q below that of t = 1 would be worse for every weight: such bits
-can be made from the others by turning some ones into zeros.
+p(t) = 1 - q. The first term of p is the smaller one up to t, the second from there on. With t = 1, the default, p - q
+is largest for weight 1 and, at a large epsilon, small for all smaller weights. A smaller t makes it larger for these. A
+q below that of t = 1 would be worse for every weight: such bits can be made from the others by turning some ones into
+zeros.
 
 Bits are drawn exactly, in one of two ways. For one profile, `coins` gives p(v) of every weight, digit by digit. For
 many profiles at once, compiled loops compare random digits with those of `sketch_tables`. There a bit is 1 if one of
