@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.demo import people
 from hetdp.node.dials import draw_bits, weight_of
+from hetdp.node.guessing import CoinPair, guessing_accuracy
 from hetdp.node.storage.group_limits import _in_proportion
-from hetdp.sketching.guessing import CoinPair, guessing_accuracy
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
 
 COUNT, SEED, TASTES, PER_TASTE = 100, 1, 8, 60
 

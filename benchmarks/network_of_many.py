@@ -24,8 +24,8 @@ from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.node import Node
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.settings import NodeSettings
-from hetdp.sketching.bits import pack
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import pack
 from populations import community_profiles
 
 START, EPSILON, HIDDEN, NEIGHBORS = 1_000_000, 3.0, 0.1, 10

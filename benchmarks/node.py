@@ -41,8 +41,8 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.steps import code_profiles
 from hetdp.recommender.model import learn
 from hetdp.recommender.sketched import SketchSums
-from hetdp.sketching.bits import pack
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import pack
 
 LARGE = 50_000
 #: People who ask in `larger_network`; all the others have published.

@@ -10,7 +10,7 @@ from scipy import sparse
 from tests.support.errors import refused
 from tests.support.sketch_helpers import bits_of_rows
 
-from hetdp import PrivacyWeights, PrivateNeighbors, Profiles, WeightPrior
+from hetdp import PrivacyWeights, PrivateNeighbors, Profiles
 from hetdp.core.errors import HetdpWarning, InvalidInput, SimulatedResult
 from hetdp.neighbors.engines import ENGINES as BY_NAME
 from hetdp.neighbors.engines.base import Shares
@@ -400,24 +400,24 @@ def test_secrets_stay_inside(groups):
         pickle.dumps(model)
 
 
-def test_sketches_may_be_tuned_by_what_is_public_alone():
+def test_sketches_may_be_tuned_for_a_public_weight():
     profiles = Profiles.from_pairs(np.repeat(range(40), 5), np.tile(range(10), 20), weights=np.tile([1.0, 0.5], 100))
-    lists = {}
-    for tuned_for in (None, 1, 0.5, [0.5], WeightPrior([0.5])):
-        model = PrivateNeighbors(
-            3, epsilon=4, engine="sketch", tuned_for=tuned_for, catalogue="given", random_state=1
-        ).fit(profiles)
-        lists[repr(tuned_for)] = model.kneighbors()[0].tobytes()
-        assert model.report_["tuned_for"] == (1.0 if tuned_for in (None, 1) else 0.5)
+    lists = []
+    for given in ({}, {"tuned_for": 1}, {"tuned_for": 0.5}):
+        model = PrivateNeighbors(3, epsilon=4, engine="sketch", catalogue="given", random_state=1, **given)
+        lists.append(model.fit(profiles).kneighbors()[0].tobytes())
+        assert model.report_["tuned_for"] == given.get("tuned_for", 1)
         assert model.guarantee_.against(1) == 4
-    assert lists["None"] == lists["1"] != lists["0.5"] == lists["[0.5]"]
-    with refused("tuned_for"):
+    usual, one, half = lists
+    assert usual == one != half
+    with refused("tuned_for", "engine='sketch'"):
         PrivateNeighbors(3, tuned_for=0.5).fit(profiles)
-    with refused(problem="public"):
-        PrivateNeighbors(3, engine="sketch", tuned_for=PrivacyWeights([0.5])).fit(profiles)
+    for wrong in (0, 1.5, [0.5], None, PrivacyWeights([0.5])):
+        with refused("tuned_for"):
+            PrivateNeighbors(3, engine="sketch", tuned_for=wrong).fit(profiles)
 
 
-@pytest.mark.parametrize("tuned_for", [None, 0.5, [0.25]])
+@pytest.mark.parametrize("tuned_for", [1, 0.5, 0.25])
 def test_bits_behind_a_fit_follow_the_law_that_it_states(tuned_for):
     """5,000 users with an item of weight 1, one of 0.4 and none of a third: 5 standard errors (6e-7 each)."""
     users = np.arange(5000)

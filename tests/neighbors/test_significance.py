@@ -10,9 +10,8 @@ from hetdp.neighbors.engines.sketch.engine import sketch_items_to_stand_out, ske
 from hetdp.neighbors.scores import items_to_stand_out, overlap_significance
 from hetdp.node.neighbors import find_neighbors
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.sketching.bits import pack
-from hetdp.sketching.estimate import items_behind
-from hetdp.sketching.significance import RARE, SIGNIFICANT
+from hetdp.sketching.drawing import pack
+from hetdp.sketching.reading import RARE, SIGNIFICANT, items_behind
 
 
 @pytest.mark.parametrize(("shown", "verdict"), [(10, "may be chance"), (12, "significant")])

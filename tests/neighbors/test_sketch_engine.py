@@ -16,8 +16,8 @@ from hetdp import errors
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors.engines.sketch.engine import read_sketches, sketch_neighbors
 from hetdp.profiles.steps import Holdings, code_profiles
-from hetdp.sketching.estimate import bit_values, item_owners
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.reading import bit_values, item_owners
 
 
 def test_items_of_weight_0_change_nothing_bitwise():

@@ -21,6 +21,7 @@ from hetdp.node.learning import learn_from_crowd
 from hetdp.node.neighbors import find_neighbors
 from hetdp.node.protocol.messages import Record
 from hetdp.node.protocol.node import Node
+from hetdp.node.protocol.seen_sketches import SeenSketches
 from hetdp.node.protocol.sketch_shelf import SketchShelf
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.protocol.who_counts import Counted
@@ -29,8 +30,7 @@ from hetdp.node.storage.crowd import load_model
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.publications import OwnDraw
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import pack, unpack
-from hetdp.sketching.copies import SeenSketches
+from hetdp.sketching.drawing import pack, unpack
 
 PEOPLE = invent_people(48, seed=4)
 SIZE = len(PEOPLE.items)

@@ -16,9 +16,9 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.dials import as_dial
 from hetdp.node.protocol.messages import Delivery, decode, encode
 from hetdp.node.protocol.sketches import sign_sketch
-from hetdp.sketching import bits as sketch_bits
-from hetdp.sketching.bits import pack, unpack
-from hetdp.sketching.law import exact_chance_of_one
+from hetdp.sketching import drawing
+from hetdp.sketching.bit_law import exact_chance_of_one
+from hetdp.sketching.drawing import pack, unpack
 
 CONFIDENT = 1 - 1e-7
 EPSILON = Fraction(3, 2)
@@ -74,7 +74,7 @@ def _square_roots(epsilon, tuned_for):
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [_ignoring_dials, _square_roots])
 def test_broken_variants_are_caught(monkeypatch, broken):
-    monkeypatch.setattr(sketch_bits, "coins", broken)
+    monkeypatch.setattr(drawing, "coins", broken)
     report = audit(captured, adjacent=neighbours(1), claimed=float(EPSILON) / 2, samples=40_000, random_state=1)
     assert report.verdict == "violated"
 

@@ -14,12 +14,12 @@ from hetdp.core.randomness import seeded_stream
 from hetdp.node.catalogue_file import CatalogueItem
 from hetdp.node.dials import draw_bits, weight_of
 from hetdp.node.groups import GroupLosses, right_words
+from hetdp.node.guessing import CoinPair, guessing_accuracy, most_accuracy
 from hetdp.node.protocol.draw_schedule import Uptime
 from hetdp.node.publication import publish
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.guessing import CoinPair, guessing_accuracy, most_accuracy
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
 
 NETWORK = a_network(items=60, epsilon=Fraction(1), epoch_length_s=100, tuned_for=Fraction(3, 4))
 GROUPS = ("health", "tea", "")

@@ -21,6 +21,7 @@ from hetdp.node.daemon import Daemon
 from hetdp.node.handle import NodeHandle
 from hetdp.node.learning import ENOUGH, Learner, learn_from_crowd, main
 from hetdp.node.protocol.messages import Record
+from hetdp.node.protocol.seen_sketches import SeenSketches
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.protocol.who_counts import Counted, CrowdCount
 from hetdp.node.settings import NodeSettings, settings_toml
@@ -29,9 +30,8 @@ from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.store import NodeStore
 from hetdp.recommender.model import learn
 from hetdp.recommender.sketched import SketchSums, bit_spread
-from hetdp.sketching.bits import unpack
-from hetdp.sketching.copies import SeenSketches
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import unpack
 
 SIZE, HEAD = 60, 45
 NET = a_network(items=SIZE, n_head=HEAD)

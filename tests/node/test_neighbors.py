@@ -18,9 +18,9 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.store import NodeStore
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import code_profiles
-from hetdp.sketching.bits import unpack
-from hetdp.sketching.law import chance_of_one
-from hetdp.sketching.significance import RARE
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import unpack
+from hetdp.sketching.reading import RARE
 
 EPSILON = Fraction(3)
 SIZE = 300

@@ -21,7 +21,7 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage import peers as peers_room
 from hetdp.node.storage.folder import STORE
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import pack
+from hetdp.sketching.drawing import pack
 
 SIZE, PEOPLE, OWNER = 160, 24, 100
 #: Few fit on the shelf, so that likeness decides.

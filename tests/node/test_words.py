@@ -12,8 +12,8 @@ from hypothesis import given, strategies as st
 
 from hetdp.node import words
 from hetdp.node.page import pictures
-from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
-from hetdp.sketching.significance import best_by_chance, binomial_tail
+from hetdp.sketching.bit_law import chance_of_one, most_odds_factor, odds_factor
+from hetdp.sketching.reading import best_by_chance, binomial_tail
 
 
 def test_the_name_of_a_dial_rises_with_it():

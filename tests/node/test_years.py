@@ -27,7 +27,7 @@ from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.events import happening
 from hetdp.node.storage.folder import init_node
 from hetdp.node.storage.parcels import open_origin
-from hetdp.sketching.bits import unpack
+from hetdp.sketching.drawing import unpack
 
 DAY, COUNT = 86_400, 18
 MAKER = identity_of(999)

@@ -11,7 +11,7 @@ import pytest
 from hetdp.auditing import audit, battery
 from hetdp.auditing.report import NOTHING, VIOLATED
 from hetdp.recommender import audit_cases as models
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
 from hetdp.tables import audit_cases as tables
 from tests.privacy.registry import ATTAINED
 

@@ -8,7 +8,7 @@ import pytest
 
 from hetdp.recommender.model import Evidence, ItemModel, _loudness, learn, noise_edge, visible_taste
 from hetdp.recommender.sketched import SketchSums
-from hetdp.sketching.law import chance_of_one, contrast
+from hetdp.sketching.bit_law import chance_of_one, contrast
 
 
 def exact(rows):

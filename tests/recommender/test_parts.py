@@ -8,7 +8,7 @@ from hetdp import PrivateRecommender, Profiles
 from hetdp.core.errors import DataError
 from hetdp.core.randomness import seeded_stream
 from hetdp.recommender.parts import Participants
-from hetdp.sketching.people import person_keys
+from hetdp.sketching.drawing import person_keys
 
 SECRET = seeded_stream(1).key()
 

@@ -17,8 +17,8 @@ from hetdp.profiles.steps import code_profiles
 from hetdp.recommender import sketched
 from hetdp.recommender.parts import Part
 from hetdp.recommender.sketched import SketchLearning, SketchSums, sum_part
-from hetdp.sketching.law import chance_of_one, contrast
-from hetdp.sketching.people import PeopleBits, person_keys
+from hetdp.sketching.bit_law import chance_of_one, contrast
+from hetdp.sketching.drawing import PeopleBits, person_keys
 
 SECRET = seeded_stream(1).key()
 ONE = Fraction(1)

@@ -21,7 +21,7 @@ from hetdp.node.protocol.node import Traffic
 from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.folder import init_node, locked
-from hetdp.sketching.bits import pack
+from hetdp.sketching.drawing import pack
 
 START = 1_800_000_000
 GROUPS = ("Music", "Books", "Health", "Food", "")

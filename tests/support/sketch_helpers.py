@@ -7,8 +7,8 @@ import numpy as np
 from hetdp import Profiles
 from hetdp.noise.coins import binary_digits
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
-from hetdp.sketching.bits import Sketches
-from hetdp.sketching.law import USUAL_TUNING, exact_chance_of_one
+from hetdp.sketching.bit_law import USUAL_TUNING, exact_chance_of_one
+from hetdp.sketching.drawing import Sketches
 
 
 def coded_of(rows, n_items):
@@ -33,9 +33,9 @@ def dense_bits(sketches):
     return np.unpackbits(np.array(packed), axis=1, bitorder="little")[:, : sketches.n_items]
 
 
-def bits_of_rows(sketches, items, *, bare=False):
+def bits_of_rows(sketches, items):
     rows = np.empty((len(items), sketches.n_groups * 8), dtype=np.uint64)
-    sketches.rows(np.asarray(items), rows, bare=bare)
+    sketches.rows(np.asarray(items), rows)
     return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")
 
 

@@ -35,7 +35,7 @@ from hetdp.core.memory import available_bytes
 from hetdp.core.text import byte_size
 from hetdp.neighbors.engines import ENGINES
 from hetdp.neighbors.scores import DEFAULT_SCORE, SCORES, SIZES
-from hetdp.sketching.significance import SIGNIFICANT
+from hetdp.sketching.reading import SIGNIFICANT
 
 if TYPE_CHECKING:
     from hetdp.accounting import Guarantee

@@ -17,8 +17,6 @@ from hetdp.core.optional import require_all
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from hetdp.profiles import WeightPrior
-
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 #: A sketch needs some exchanges to go around before the next one is due.
 _LEAST_PERIODS = 20
@@ -74,7 +72,7 @@ def create(
     *,
     catalogue: Path,
     epsilon: str,
-    tuned_for: "Fraction | WeightPrior | None",
+    tuned_for: "Fraction",
     name: str | None,
     epoch_length: int,
     period: float,

@@ -402,7 +402,7 @@ def _neighbor_facts(found: "Findings", counting: int) -> dict[str, Any]:
 
 def _tell_neighbors(found: "Findings", sketches: int, counting: int, voice: Voice) -> None:
     from hetdp.node import words
-    from hetdp.sketching.significance import RARE
+    from hetdp.sketching.reading import RARE
 
     people = [one for one in found.neighbors if one.by_chance < RARE]
     advice = [one for one in found.recommendations if one.vote is None or one.vote.by_chance < RARE]

@@ -104,24 +104,20 @@ def _prior(_context: click.Context, option: click.Parameter, text: str | None) -
 
 
 def tuning_option(function: Command) -> Command:
-    """Give a command `--tuned-for`: a weight, or shares of the three groups, handed over as a `WeightPrior`."""
-    text = (
-        "For sketches: the privacy weight at which they are most accurate; or a public guess of the shares of strict, "
-        "careful and relaxed people, such as 0.34,0.43,0.23."
-    )
-    return click.option("--tuned-for", callback=_tuning, help=text)(function)
+    """Give a command `--tuned-for`, a weight."""
+    text = "For sketches: the privacy weight at which they are most accurate, above 0 and at most 1."
+    option = click.option("--tuned-for", default="1", show_default=True, metavar="WEIGHT", callback=_tuning, help=text)
+    return option(function)
 
 
-def _tuning(context: click.Context, option: click.Parameter, text: str | None) -> "Fraction | WeightPrior | None":
-    from hetdp.sketching.tuning import as_tuning
+def _tuning(_context: click.Context, option: click.Parameter, text: str) -> Fraction:
+    from hetdp.sketching.bit_law import as_tuning
 
-    if text is None or "," in text:
-        return _prior(context, option, text)
     try:
-        return as_tuning(Fraction(text), Fraction(1))
+        return as_tuning(Fraction(text))
     except (ValueError, ZeroDivisionError):
         raise click.UsageError(
-            f"{option.opts[0]} must be a weight above 0 and at most 1, or three shares (got {text[:50]!r})."
+            f"{option.opts[0]} must be a weight above 0 and at most 1 (got {text[:50]!r})."
         ) from None
 
 

@@ -13,9 +13,9 @@ from hetdp.core.randomness import RandomState, Stream, simulation_stream
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, code_profiles
-from hetdp.sketching.bits import Sketches
-from hetdp.sketching.estimate import items_behind
-from hetdp.sketching.law import GROUP_WORDS
+from hetdp.sketching.bit_law import GROUP_WORDS
+from hetdp.sketching.drawing import Sketches
+from hetdp.sketching.reading import items_behind
 
 Scores = NDArray[np.float64]
 

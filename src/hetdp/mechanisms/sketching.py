@@ -11,7 +11,7 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import FullLossPlan, Mechanism, as_weights, require_plain_epsilon
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.profiles.steps import weight_codes
-from hetdp.sketching.bits import toss_bits
+from hetdp.sketching.drawing import toss_bits
 
 _PRESENT = 0.5
 

@@ -30,8 +30,8 @@ from hetdp.neighbors.estimator import PrivateNeighbors
 from hetdp.neighbors.scores import SCORES
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, Holdings, code_profiles
-from hetdp.sketching.bits import GROUP_USERS, Sketches
-from hetdp.sketching.law import USUAL_TUNING
+from hetdp.sketching.bit_law import USUAL_TUNING
+from hetdp.sketching.drawing import GROUP_USERS, Sketches
 from hetdp.tables.names import NAMES_SHARE
 
 Floats = NDArray[np.float64]

@@ -28,9 +28,8 @@ from hetdp.profiles.holdout import HIDDEN_SHARE, split
 from hetdp.profiles.ids import Ids, as_ids, position_of_person
 from hetdp.profiles.matrix import asking_profiles, column_names, given_profiles
 from hetdp.profiles.steps import holdings
-from hetdp.sketching.law import USUAL_TUNING
-from hetdp.sketching.significance import SIGNIFICANT
-from hetdp.sketching.tuning import Tuning, as_tuning
+from hetdp.sketching.bit_law import USUAL_TUNING, as_tuning
+from hetdp.sketching.reading import SIGNIFICANT
 from hetdp.tables.names import CATALOGUES
 
 
@@ -57,9 +56,8 @@ class PrivateNeighbors(Estimator):
     cycles
         Of the gossip protocol.
     tuned_for
-        The public weight, above 0 and at most 1, that sketches tell most about; or a public prior of weights
-        (`WeightPrior`, or possible weights) to choose it from. None for 1. Never from the weights in use. The promise
-        is the same for all.
+        The weight, above 0 and at most 1, for which sketches are most accurate. It is public, so it must not be chosen
+        from the weights in use. The promise is the same for all.
     catalogue
         Which items may be named: "private" (only sketches need names; noise on counts chooses them, with a tenth of
         epsilon), "given" (all `item_ids` of the profiles are public, so that not even
@@ -118,7 +116,7 @@ class PrivateNeighbors(Estimator):
         sizes: str = "noisy",
         significant_only: bool = False,
         cycles: int = 20,
-        tuned_for: Tuning = None,
+        tuned_for: Real = 1,
         catalogue: str | Sequence[str] | Sequence[int] | NDArray[Any] = "private",
         delta: Real = 1e-6,
         ledger: Ledger | None = None,
@@ -170,7 +168,7 @@ class PrivateNeighbors(Estimator):
                 f"must be below the number of users (n_samples = {profiles.n_users})", parameter="n_neighbors", got=k
             )
         shares = self._shares(engine, score, epsilon, catalogue)
-        search = Search(k, cycles=self.cycles, tuned_for=self._tuning(shares.pairs))
+        search = Search(k, cycles=self.cycles, tuned_for=as_tuning(self.tuned_for))
         stream = as_stream(self.random_state)
         own = stream.child() if stream.simulated else stream
         public = score.needs_sizes and self.sizes == "public"
@@ -410,7 +408,7 @@ class PrivateNeighbors(Estimator):
         """
         engine, score, _, epsilon = self._checked()
         pairs = self._shares(engine, score, epsilon, self._catalogue).pairs
-        return engine.items_to_stand_out(n_users=n_users, epsilon=pairs, tuned_for=self._tuning(pairs))
+        return engine.items_to_stand_out(n_users=n_users, epsilon=pairs, tuned_for=as_tuning(self.tuned_for))
 
     def _checked(self) -> tuple[Engine, Score, int, Fraction]:
         engine = ENGINES[one_of("engine", self.engine, tuple(ENGINES))]
@@ -422,7 +420,7 @@ class PrivateNeighbors(Estimator):
             raise InvalidInput(f"must be {known} with engine={engine.name!r}", parameter="score", got=self._score)
         whole("cycles", self.cycles, minimum=1)
         epsilon = fraction("epsilon", self.epsilon)
-        if self.tuned_for is not None and engine is not SKETCH:
+        if as_tuning(self.tuned_for) != USUAL_TUNING and engine is not SKETCH:
             raise InvalidInput("can only be used with engine='sketch'", parameter="tuned_for", got=self.tuned_for)
         return engine, score, whole("n_neighbors", self.n_neighbors, minimum=1), epsilon
 
@@ -435,10 +433,6 @@ class PrivateNeighbors(Estimator):
         delta = chance("delta", self.delta) if catalogue == "private" else Fraction(0)
         sizes = score.size_epsilon(epsilon, self.sizes)
         return engine.shares(epsilon - sizes, sizes, names_delta=delta)
-
-    def _tuning(self, epsilon: Fraction) -> Fraction:
-        """Return the weight that sketches at a level of `epsilon` are tuned for: from what is public alone."""
-        return USUAL_TUNING if self.tuned_for is None else as_tuning(self.tuned_for, epsilon)
 
     def _repr_html_(self) -> str:
         from hetdp.accounting.display import model_card

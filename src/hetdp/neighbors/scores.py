@@ -2,7 +2,7 @@
 
 A score is (overlap + noise) / sqrt(d(size of one) d(size of the other)), squared or not; the first one is the default.
 The largest of N Laplace draws grows like ln(N) / epsilon, so in a large crowd the best noisy scores belong to the
-luckiest strangers. Significance is what it is everywhere (`sketching.significance`): one minus the chance that the best
+luckiest strangers. Significance is what it is everywhere (`sketching.reading`): one minus the chance that the best
 of all others gets as far by noise alone.
 """
 
@@ -18,7 +18,7 @@ from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.randomness import Stream
 from hetdp.noise.laplace import laplace_integers
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
-from hetdp.sketching.significance import rare_tail, significance
+from hetdp.sketching.reading import rare_tail, significance
 
 Sizes = NDArray[np.float64]
 

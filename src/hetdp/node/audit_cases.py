@@ -27,7 +27,7 @@ from hetdp.node.protocol.identity import Identity
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.publication import publish
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.drawing import pack, unpack
 
 #: From hidden to full; 29 is none of the steps of 1/255.
 DIALS = (80, 0, 29, FULL_DIAL, 50, 1)

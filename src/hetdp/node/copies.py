@@ -1,10 +1,10 @@
 """Whose sketches are believed at home: no copies of the own ones, one of each that are nearly the same, few of a host.
 
 Keys cost nothing, and a sketch is public. Whoever shows a person's sketch under other keys, with a bit more, looks like
-the closest of friends. `sketching.copies` has the two tests. The first is public, and the crowd is counted by it, too.
-The second needs the noise that only its owner knows. So what it says must never be seen by others: it decides about
-lists and models at home, and about nothing that is asked for, kept, announced, sent or refused, nor when. The protocol
-(`node/protocol/`) has no way to ask.
+the closest of friends. `node/protocol/seen_sketches.py` has the two tests. The first is public, and the crowd is
+counted by it, too. The second needs the noise that only its owner knows. So what it says must never be seen by others:
+it decides about lists and models at home, and about nothing that is asked for, kept, announced, sent or refused, nor
+when. The protocol (`node/protocol/`) never sees that noise.
 """
 
 import hashlib
@@ -22,12 +22,12 @@ from hetdp.node.dials import FULL_DIAL
 from hetdp.node.protocol.addresses import address_kind
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.seen_sketches import Name, SeenSketches, least_shared, ones_of_rows, packed_rows
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.publications import OwnDraw
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import pack
-from hetdp.sketching.copies import Name, SeenSketches, least_shared, ones_of_rows, packed_rows
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one
+from hetdp.sketching.drawing import pack
 
 #: Of the chosen, those of one host are at most one in so many; those reached nowhere, all together, one in two.
 _OF_A_HOST, _REACHED_NOWHERE = 5, 2

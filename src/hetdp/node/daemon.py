@@ -24,12 +24,12 @@ from hetdp.node.protocol.catalogue_versions import CatalogueVersion
 from hetdp.node.protocol.draw_schedule import next_turn
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.node import Action, Node, Traffic
+from hetdp.node.protocol.seen_sketches import Name
 from hetdp.node.protocol.who_counts import CrowdNews
 from hetdp.node.publication import publish
 from hetdp.node.storage.folder import locked
 from hetdp.node.storage.page_door import PageDoor
 from hetdp.node.wire.transport import Arrived, Flooded, Lost, Transport
-from hetdp.sketching.copies import Name
 
 #: The loop looks up at least so often, to see whether it should stop.
 _LONGEST_WAIT_S = 0.5

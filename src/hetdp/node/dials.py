@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.profiles.steps import WEIGHT_STEPS
-from hetdp.sketching.bits import toss_bits
-from hetdp.sketching.law import USUAL_TUNING
+from hetdp.sketching.bit_law import USUAL_TUNING
+from hetdp.sketching.drawing import toss_bits
 
 #: The dial of an item that is protected like any other.
 FULL_DIAL = 100

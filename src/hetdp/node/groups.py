@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.node.dials import FULL_DIAL, weight_of
+from hetdp.node.guessing import CoinPair, guessing_accuracy, most_accuracy
 from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.ledger import Standing, loss, most_steps
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.guessing import CoinPair, guessing_accuracy, most_accuracy
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
 
 #: From here on words say more than a number would.
 _HARDLY, _ALMOST, _NEARLY_ALWAYS = 0.55, 0.99, 0.999

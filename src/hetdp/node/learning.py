@@ -25,12 +25,12 @@ from hetdp.core.errors import HetdpError
 from hetdp.core.randomness import secure_stream
 from hetdp.node.dials import draw_bits
 from hetdp.node.protocol.network import NetworkParameters
+from hetdp.node.protocol.seen_sketches import Name
 from hetdp.node.storage.catalogue import Catalogue
 from hetdp.node.storage.crowd import CrowdMemory
 from hetdp.node.storage.database import Database
 from hetdp.node.storage.folder import MODEL, NETWORK, STORE
 from hetdp.node.storage.network_file import read_network
-from hetdp.sketching.copies import Name
 
 if TYPE_CHECKING:
     from hetdp.recommender.sketched import SketchSums

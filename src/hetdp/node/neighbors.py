@@ -2,7 +2,7 @@
 
 The score of a sketch b for a profile X is sum over X of (b_i - q). The number of ones that a stranger shows among X is
 binomial, and so is the number of neighbours without an item who show a one there: whether something stands out from
-chance is told by the exact tail and how many were compared (`sketching.significance`).
+chance is told by the exact tail and how many were compared (`sketching.reading`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from hetdp.node.protocol.identity import pseudonym
 from hetdp.node.protocol.messages import SignedSketch
-from hetdp.sketching.bits import unpack
-from hetdp.sketching.estimate import items_behind, items_behind_error, ones_among
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one
-from hetdp.sketching.significance import RARE, best_by_chance, binomial_tail
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one
+from hetdp.sketching.drawing import unpack
+from hetdp.sketching.reading import RARE, best_by_chance, binomial_tail, items_behind, items_behind_error, ones_among
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -12,8 +12,8 @@ from hetdp.node.protocol.network import NetworkParameters
 from hetdp.node.protocol.sketches import plausible_ones
 from hetdp.node.recommendations import Recommendation
 from hetdp.node.storage.ledger import most_steps
-from hetdp.sketching.law import most_odds_factor
-from hetdp.sketching.significance import RARE
+from hetdp.sketching.bit_law import most_odds_factor
+from hetdp.sketching.reading import RARE
 
 #: Lowest dial of each kind -> its name.
 DIAL_NAMES: dict[int, str] = {

@@ -34,7 +34,7 @@ from hetdp.recommender.matrix import COUNTS_SHARE, ONE_ITEM, ONE_PAIR, MatrixRul
 from hetdp.recommender.model import Evidence
 from hetdp.recommender.names import MOST_NAMES
 from hetdp.recommender.parts import Part, PersonDials
-from hetdp.sketching.law import chance_of_one, contrast
+from hetdp.sketching.bit_law import chance_of_one, contrast
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from hetdp.profiles import Profiles
 from hetdp.profiles.ids import Ids, positions
 from hetdp.profiles.steps import CodedProfiles, weight_codes
 from hetdp.recommender.model import Evidence
-from hetdp.sketching.people import person_keys
+from hetdp.sketching.drawing import person_keys
 
 #: Whatever can be added to its like.
 Addable = TypeVar("Addable")
@@ -139,7 +139,7 @@ class Participants:
 
 
 def keys_of(user_ids: Ids, secret: bytes) -> NDArray[np.uint64]:
-    """Return the keys of people (`sketching.people.person_keys`) by their canonical ids: 1, 1.0 and " 1" are one."""
+    """Return the keys of people (`sketching.drawing.person_keys`) by their canonical ids: 1, 1.0 and " 1" are one."""
     return person_keys(secret, canonical_ids(user_ids, "user ids").labels())
 
 

@@ -1,6 +1,6 @@
 """Evidence from sketches: nobody is trusted, everybody publishes noisy bits, and all of them are summed.
 
-Sums are whole numbers, and a person's bits belong to the person (`sketching.people`): so parts add up to the same, bit
+Sums are whole numbers, and a person's bits belong to the person (`sketching.drawing`): so parts add up to the same, bit
 for bit, in any order, in any number of passes and on any number of workers.
 """
 
@@ -21,9 +21,9 @@ from hetdp.core.randomness import Stream
 from hetdp.profiles.steps import CodedProfiles
 from hetdp.recommender.model import Evidence
 from hetdp.recommender.parts import Learning, Part
-from hetdp.sketching.estimate import items_behind
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
-from hetdp.sketching.people import PeopleBits
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.drawing import PeopleBits
+from hetdp.sketching.reading import items_behind
 
 #: People whose sketches are compared together, in words of 64; and those drawn at a time.
 _WORDS = 512
@@ -167,7 +167,7 @@ def sum_part(
 
     Examples
     --------
-    >>> from hetdp.sketching.people import person_keys
+    >>> from hetdp.sketching.drawing import person_keys
     >>> part = CodedProfiles(np.zeros(101, dtype=np.int64), np.empty(0, np.int32), np.empty(0, np.uint8), 3)
     >>> bits = PeopleBits(bytes(32), epsilon=Fraction(1), n_items=3)
     >>> found = sum_part(bits, person_keys(bytes(32), range(100)), part, np.array([0, 2], dtype=np.int32))

@@ -1,7 +1,7 @@
-"""The sketch: one noisy bit per catalogue item, published once. Its one home for library, engine, recommender and node.
+"""Sketches: one noisy bit per catalogue item, published once. The library, its engines, recommender and node share it.
 
-`law` says with which probability a bit is 1, `bits` draws and packs them, `people` draws those of people who come in
-parts, `estimate` reads sketches, and `significance` tells how sure it is that what was read is more than noise.
+`bit_law` has the probability that a bit is 1, `drawing` draws and packs bits, and `reading` makes estimates from
+sketches and says how significant they are.
 """
 
 import lazy_loader

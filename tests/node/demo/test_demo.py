@@ -21,7 +21,7 @@ from hetdp.node.demo.processes import stopping_with_parent
 from hetdp.node.neighbors import find_neighbors, votes
 from hetdp.node.protocol.sketches import sign_sketch
 from hetdp.node.storage.network_file import usual_most_items
-from hetdp.sketching.significance import RARE
+from hetdp.sketching.reading import RARE
 
 pytestmark = pytest.mark.network
 

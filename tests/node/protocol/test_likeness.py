@@ -9,10 +9,10 @@ from tests.support.node_swarm import Swarm, a_network, address_of, draw_bits, id
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.likeness import Likeness, LikeView, SharesOfOnes
 from hetdp.node.protocol.messages import Record, SignedSketch, Slip
+from hetdp.node.protocol.seen_sketches import SeenSketches
 from hetdp.node.protocol.sketch_shelf import Place, SketchShelf
 from hetdp.node.settings import NodeSettings
-from hetdp.sketching.bits import pack
-from hetdp.sketching.copies import SeenSketches
+from hetdp.sketching.drawing import pack
 
 SIZE = 200
 NET = a_network(items=SIZE)

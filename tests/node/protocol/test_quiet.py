@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from tests.support.node_swarm import FAKE, Crowd, Swarm, address_of, identity_of
 
+from hetdp.node.protocol.coding import sketch_code
 from hetdp.node.protocol.exchange_pace import SLOWEST
 from hetdp.node.protocol.sketches import shortened
-from hetdp.sketching.coding import sketch_code
 
 pytestmark = pytest.mark.slow
 

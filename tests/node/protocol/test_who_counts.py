@@ -8,10 +8,10 @@ from tests.support.node_swarm import Swarm, identity_of
 
 from hetdp.core.randomness import seeded_stream
 from hetdp.node.protocol.messages import Record, SignedSketch
+from hetdp.node.protocol.seen_sketches import SeenSketches, least_difference
 from hetdp.node.protocol.who_counts import Counted, CrowdCount
 from hetdp.node.settings import NodeSettings
-from hetdp.sketching.bits import pack, unpack
-from hetdp.sketching.copies import SeenSketches, least_difference
+from hetdp.sketching.drawing import pack, unpack
 
 OWN, HEAD = bytes(32), 400
 HOME = "tcp://10.9.9.9:7470"

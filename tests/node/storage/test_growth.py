@@ -26,7 +26,7 @@ from hetdp.node.storage.events import happening
 from hetdp.node.storage.folder import init_node
 from hetdp.node.storage.network_file import versions_file_of, write_versions
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import pack, unpack
+from hetdp.sketching.drawing import pack, unpack
 
 MAKER, WHO = identity_of(999), identity_of(1)
 EPOCH_S = 100

@@ -29,8 +29,8 @@ from hetdp.node.publication import publish
 from hetdp.node.settings import NodeSettings
 from hetdp.node.storage.ledger import checked_limit, loss, most_steps
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.bits import unpack
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import unpack
 
 HERE = Path(__file__).parent
 EPOCH_S = 100

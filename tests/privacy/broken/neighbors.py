@@ -13,7 +13,7 @@ from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip
 from hetdp.neighbors.engines.sketch import engine as sketch
 from hetdp.profiles.steps import WEIGHT_STEPS
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
 from tests.privacy.broken.base import (
     Variant,
     behind,

@@ -18,7 +18,7 @@ from hetdp.core.randomness import Stream
 from hetdp.neighbors.scores import SCORES, Scoring, items_to_stand_out
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import CodedProfiles, Holdings
-from hetdp.sketching.law import USUAL_TUNING
+from hetdp.sketching.bit_law import USUAL_TUNING
 
 #: Called with how much is done and how much there is.
 Progress: TypeAlias = Callable[[int, int], None]
@@ -52,7 +52,7 @@ class Search:
     watched
         For how many users gossip tells how far it got; None lets it decide.
     tuned_for
-        The public weight that sketches are tuned for (`sketching.law`).
+        The public weight that sketches are tuned for (`sketching.bit_law`).
     """
 
     k: int

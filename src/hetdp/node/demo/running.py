@@ -26,7 +26,7 @@ from hetdp.node.storage.crowd import load_model
 from hetdp.node.storage.folder import MODEL, free_ports, init_node
 from hetdp.node.storage.network_file import key_file_of, new_network, with_peer
 from hetdp.node.storage.store import NodeStore
-from hetdp.sketching.significance import RARE
+from hetdp.sketching.reading import RARE
 
 _BOOTSTRAP = 2
 _SAY_EVERY_S = 2.0

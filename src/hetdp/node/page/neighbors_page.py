@@ -11,7 +11,7 @@ from hetdp.node.page.owner_guard import Notice
 from hetdp.node.page.pictures import Face, Interval, face, interval
 from hetdp.node.recommendations import Recommendation
 from hetdp.node.words import chance_words, reason_words
-from hetdp.sketching.significance import RARE
+from hetdp.sketching.reading import RARE
 
 _MOST_DISMISSED = 100
 _MOST_WEAK = 8

@@ -22,7 +22,7 @@ from hetdp.node.storage.group_limits import WHOLE_LIST
 from hetdp.node.storage.ledger import loss, most_steps
 from hetdp.node.storage.profile import ProfileItem
 from hetdp.node.words import HUGE_LIMIT, certainty_words, updated_chance
-from hetdp.sketching.law import chance_of_one, most_odds_factor, odds_factor
+from hetdp.sketching.bit_law import chance_of_one, most_odds_factor, odds_factor
 
 _BEFORE = (0.01, 0.1, 0.5)
 _MOST_CURVES = 40

@@ -133,7 +133,7 @@ _decoder = msgspec.msgpack.Decoder(_Envelope)
 
 
 def encode(network_id: bytes, message: Message) -> bytes:
-    """Return a message as bytes. No compression; a sketch takes one of two public lengths (`sketching.coding`)."""
+    """Return a message as bytes. No compression; a sketch takes one of two public lengths (`node.protocol.coding`)."""
     return _encoder.encode(_Envelope(VERSION, network_id, message))
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol.addresses import split_address
-from hetdp.sketching.law import USUAL_TUNING
+from hetdp.sketching.bit_law import USUAL_TUNING
 
 VERSION = 1
 #: What may change without making it another network: where files lie, who is known, and what nodes learn at home.
@@ -49,7 +49,7 @@ class NetworkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     most_catalogue: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     #: Loss of an item of weight 1 per epoch.
     epsilon: Fraction
-    #: The weight that sketches tell most about (`sketching.law`).
+    #: The weight that sketches are tuned for (`sketching.bit_law`).
     tuned_for: Fraction = USUAL_TUNING
     #: Epoch n begins at start + n * length, in Unix seconds.
     epoch_start_s: Annotated[int, Meta(ge=0, le=2**40)]

@@ -31,11 +31,11 @@ from hetdp.node.protocol.messages import (
 )
 from hetdp.node.protocol.network import Bootstrap, NetworkParameters
 from hetdp.node.protocol.peer_view import PeerView
+from hetdp.node.protocol.seen_sketches import SeenSketches
 from hetdp.node.protocol.sketch_shelf import Place, SketchShelf
 from hetdp.node.protocol.sketches import restored, shortened
 from hetdp.node.protocol.who_counts import CrowdCount
 from hetdp.node.settings import NodeSettings
-from hetdp.sketching.copies import SeenSketches
 
 #: Of so many keys the newest record is remembered until it is on disk; of more, those met first are forgotten.
 _MOST_MET = 2000

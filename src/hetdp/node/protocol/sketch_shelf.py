@@ -21,11 +21,11 @@ from hetdp.core.randomness import Stream
 from hetdp.node.protocol.likeness import Likeness, SharesOfOnes
 from hetdp.node.protocol.messages import SignedSketch, Slip, name_of
 from hetdp.node.protocol.peer_view import choose_some
-from hetdp.sketching.copies import Name, SeenSketches
+from hetdp.node.protocol.seen_sketches import Name, SeenSketches
 
 
 class CountedOnce:
-    """Sketches of different keys; of those that are near-identical (`hetdp.sketching.copies`), the first counts.
+    """Sketches of different keys; of those that are near-identical (`seen_sketches`), the first counts.
 
     One of them, the own, counts as there before all others. Where `seen` is None, nothing is told from anything.
     """

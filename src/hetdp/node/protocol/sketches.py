@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
 from hetdp.node.protocol import Refused
+from hetdp.node.protocol.coding import SketchCode, sketch_code
 from hetdp.node.protocol.identity import Identity, check_signature
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.protocol.network import NetworkParameters, sketch_bytes
-from hetdp.sketching.bits import pack
-from hetdp.sketching.coding import SketchCode, sketch_code
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.drawing import pack
 
 #: Standard deviations of a sketch's ones beyond what any profile explains: happens once in 10**15 honest sketches.
 _IMPLAUSIBLE = 8.0

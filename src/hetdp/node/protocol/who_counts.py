@@ -6,7 +6,8 @@ there. Those it has not reached yet, or cannot reach, count as well, but all tog
 reached, and whoever has been reached takes the place of a mere claim at the same host.
 
 Sketches that hardly differ count once, the first seen, under whatever keys and in whatever epochs they come
-(`sketching.copies`). A copy takes a place at its host and adds nothing: whoever sends copies gains no time either.
+(`node/protocol/seen_sketches.py`). A copy takes a place at its host and adds nothing: anyone who sends copies gains no
+time either.
 """
 
 from collections import Counter, OrderedDict
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from hetdp.node.protocol.addresses import host_of, most_at_host
 from hetdp.node.protocol.messages import Record, SignedSketch
-from hetdp.sketching.copies import Name, SeenSketches
+from hetdp.node.protocol.seen_sketches import Name, SeenSketches
 
 #: Of so many keys it is remembered where they say they are; of more, those heard of last.
 _MOST_PLACES = 10_000

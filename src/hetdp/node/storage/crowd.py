@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.files import whole_file
+from hetdp.node.protocol.seen_sketches import Name
 from hetdp.node.protocol.who_counts import Counted, CrowdNews
 from hetdp.node.storage.database import Database
 from hetdp.recommender.model import ItemModel
-from hetdp.sketching.bits import pack, unpack
-from hetdp.sketching.copies import Name
+from hetdp.sketching.drawing import pack, unpack
 
 #: Sketches read at once.
 _BLOCK = 4096

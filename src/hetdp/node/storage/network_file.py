@@ -19,7 +19,7 @@ from hetdp.node.lists import canonical_text
 from hetdp.node.protocol import Refused
 from hetdp.node.protocol.catalogue_versions import CatalogueHistory, CatalogueVersion
 from hetdp.node.protocol.network import USUAL_HEAD, Bootstrap, NetworkParameters
-from hetdp.sketching.tuning import Tuning, as_tuning
+from hetdp.sketching.bit_law import USUAL_TUNING
 
 _USUAL_PROFILE = (25, 1000)
 _MOST_CATALOGUE = 1_000_000
@@ -50,15 +50,15 @@ def new_network(
     n_head: int | None = None,
     network_key: bytes = b"",
     invite_only: bool = False,
-    tuned_for: Tuning = None,
+    tuned_for: Fraction = USUAL_TUNING,
 ) -> NetworkParameters:
     """Return a network that begins now. Nothing is written.
 
     `file` is where it will be: the catalogue is named relative to it, and the network after it unless it has a `name`.
     The catalogue is a CSV with the columns `item` and, optionally, `title`, `link` and `group`; nodes learn
-    about its first `n_head` items. Sketches tell most about the weight they are `tuned_for`, or about those of a public
-    prior. The public `network_key` is the maker's: it signs later versions of the catalogue, which without it stays as
-    it is, and invitations where the network is `invite_only`.
+    about its first `n_head` items. Sketches are most accurate for the weight that they are `tuned_for`. The public
+    `network_key` is the maker's: it signs later versions of the catalogue, which without it stays as it is, and
+    invitations where the network is `invite_only`.
     """
     items, digest = read_network_catalogue(catalogue)
     spellings = Counter(canonical_text(item.item) for item in items)
@@ -74,7 +74,7 @@ def new_network(
         catalogue_sha256=digest,
         items=len(items),
         epsilon=epsilon,
-        tuned_for=as_tuning(tuned_for, epsilon),
+        tuned_for=tuned_for,
         epoch_start_s=int(time.time()),
         epoch_length_s=epoch_length_s,
         period_s=period_s,

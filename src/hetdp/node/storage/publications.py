@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hetdp.node.protocol.messages import SignedSketch
 from hetdp.node.storage.database import Database
-from hetdp.sketching.bits import unpack
+from hetdp.sketching.drawing import unpack
 
 _decoder = msgspec.msgpack.Decoder(SignedSketch)
 

@@ -3,7 +3,7 @@
 Each user publishes one bit for each item of the catalogue (`hetdp.sketching`). A recipient counts the bits that another
 user's sketch shows at the recipient's own items, locally and without noise, and keeps the users with the most. Among
 those, the order is by what the bits are worth: a bit of an item that hardly anybody owns is mostly noise, and what
-everybody owns says little (`sketching.estimate.bit_values`). How many own an item, the sketches of all tell everybody.
+everybody owns says little (`sketching.reading.bit_values`). How many own an item, the sketches of all tell everybody.
 """
 
 import math
@@ -22,10 +22,9 @@ from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, Shares
 from hetdp.neighbors.scores import Scoring
 from hetdp.profiles.steps import CodedProfiles, Holdings
-from hetdp.sketching.bits import GROUP_USERS, Sketches
-from hetdp.sketching.estimate import bit_values, item_owners, items_behind
-from hetdp.sketching.law import GROUP_WORDS, USUAL_TUNING, chance_of_one, contrast
-from hetdp.sketching.significance import binomial_tail, rare_tail, significance
+from hetdp.sketching.bit_law import GROUP_WORDS, USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.drawing import GROUP_USERS, Sketches
+from hetdp.sketching.reading import binomial_tail, bit_values, item_owners, items_behind, rare_tail, significance
 
 #: Bits held at a time, unless told otherwise.
 _MEMORY_BYTES = 512 * 2**20

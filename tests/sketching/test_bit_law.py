@@ -1,15 +1,17 @@
-"""The law of a sketch: one table of probabilities, said in two ways, and what a bit may tell."""
+"""The probability of a one: in digits for one profile, in tables for many, and as floats for estimates; and odds."""
 
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.support.errors import refused
 
 from hetdp.noise.coins import binary_digits, exponential
 from hetdp.profiles.steps import WEIGHT_STEPS
-from hetdp.sketching.law import (
+from hetdp.sketching.bit_law import (
     ROUNDS,
+    as_tuning,
     chance_of_one,
     coins,
     contrast,
@@ -20,8 +22,6 @@ from hetdp.sketching.law import (
 )
 
 EPSILON = Fraction(3)
-
-
 TUNINGS = [Fraction(1), Fraction(3, 4), Fraction(128, 255), Fraction(1, 100)]
 
 
@@ -35,10 +35,19 @@ def of_code(tables, code):
     return base + (1 - base) * Fraction((int(tables.extra[code, 0]) << 64) + int(tables.extra[code, 1]), 1 << 128)
 
 
+def test_sketches_are_tuned_for_a_weight_above_0():
+    assert as_tuning(1) == 1
+    assert as_tuning(0.25) == Fraction(1, 4)
+    assert as_tuning(Fraction(1, 3)) == Fraction(1, 3)
+    for wrong in (0, -0.5, 1.5, float("nan"), None, True, [0.5], "0.5"):
+        with refused("tuned_for"):
+            as_tuning(wrong)
+
+
 @pytest.mark.parametrize("tuned_for", TUNINGS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1), Fraction(7, 2), Fraction(40), Fraction(200)])
 def test_rounded_tables_keep_the_promise_exactly(epsilon, tuned_for):
-    """With the digits the kernels use, in rational arithmetic: no ratio exceeds exp(epsilon v), not by a hair."""
+    """With the digits that kernels use, in rational arithmetic: no ratio exceeds exp(epsilon v)."""
     tables = sketch_tables(epsilon, tuned_for)
     base = base_of(tables)
     exact_base = exact_chance_of_one(epsilon, Fraction(0), tuned_for=tuned_for)
@@ -61,7 +70,7 @@ def test_rounded_tables_keep_the_promise_exactly(epsilon, tuned_for):
 
 @pytest.mark.parametrize("tuned_for", TUNINGS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(5), Fraction(20)])
-def test_the_law_is_the_smaller_of_the_two_terms_and_keeps_both_ratios(epsilon, tuned_for):
+def test_the_probability_is_the_smaller_of_two_terms_and_keeps_both_ratios(epsilon, tuned_for):
     """From interval arithmetic with 400 digits, for every weight: at least one of the two ratios is exp(epsilon v)."""
     bits, slack = 400, Fraction(1, 1 << 340)
     q = Fraction(exact_chance_of_one(epsilon, Fraction(0), tuned_for=tuned_for)(bits)[0], 1 << bits)
@@ -90,7 +99,7 @@ def test_coins_of_one_profile_and_tables_of_many_are_the_same_probabilities(epsi
         assert float(of_tables) == pytest.approx(in_floats, rel=1e-12)
 
 
-def test_contrast_is_what_a_whole_item_adds():
+def test_contrast_is_what_an_item_of_weight_1_adds():
     assert [round(chance_of_one(3, weight), 4) for weight in (0.0, 1.0)] == [0.0474, 0.9526]
     for epsilon in (0.1, 1, 3, 30):
         assert contrast(epsilon) == pytest.approx(1 - 2 * chance_of_one(epsilon))

@@ -1,20 +1,21 @@
-"""The law of a sketch: with which probability a bit is 1, and what a bit tells.
+"""The probability that a bit of a sketch is 1, and the odds that follow from a published bit.
 
-The bit of an absent item is 1 with probability q, that of an item of weight v with the largest probability that keeps
-both likelihood ratios within exp(epsilon v): p(v) = min(q exp(epsilon v), 1 - (1 - q) exp(-epsilon v)). So p(0) = q.
-Weights are counted in steps of 1/255 (`profiles.steps`).
+The bit of an absent item is 1 with probability q. The bit of an item of weight v is 1 with the largest probability that
+keeps both likelihood ratios within exp(epsilon v): p(v) = min(q exp(epsilon v), 1 - (1 - q) exp(-epsilon v)). So
+p(0) = q. Weights are counted in steps of 1/255 (`profiles.steps`).
 
-Which q is a public choice: q = 1 / (1 + exp(epsilon t)) for the weight t in (0, 1] that sketches are `tuned_for`. Then
-p(t) = 1 - q; the first term is the smaller one up to t, the second from there on. With t = 1, as usual, weights of 1
-are told best, and the others hardly; where nearly everybody chooses less, a lower t tells more of them. A lower q than
-with t = 1 would be worse for every weight: its bits could be made from the others by forgetting some.
+q is a public choice: q = 1 / (1 + exp(epsilon t)) for the weight t in (0, 1] that sketches are `tuned_for`. Then
+p(t) = 1 - q. The first term of p is the smaller one up to t, the second from there on. With t = 1, the default, p - q
+is largest for weight 1 and, at a large epsilon, small for all smaller weights. A smaller t makes it larger for these. A
+q below that of t = 1 would be worse for every weight: such bits can be made from the others by turning some ones into
+zeros.
 
 Bits are drawn exactly, in one of two ways. For one profile, `coins` gives p(v) of every weight, digit by digit. For
-many profiles at once, compiled loops compare random digits with those of `sketch_tables`: a bit that is 1 with
-probability q for everybody may be set by a second coin of probability r(v), so that q + (1 - q) r(v) = p(v). That is
-r(v) = exp(-epsilon (t - v)) - exp(-epsilon t) up to t, and 1 - exp(-epsilon v) from there on. Digits end somewhere; q
-is rounded up and r down, and with these directions the promise holds without any slack
-(docs/proofs/sketch_engine.md).
+many profiles at once, compiled loops compare random digits with those of `sketch_tables`. There a bit is 1 if one of
+two coins is: the first has probability q for everybody, the second probability r(v) for owners of weight v, where
+q + (1 - q) r(v) = p(v). That is r(v) = exp(-epsilon (t - v)) - exp(-epsilon t) up to t, and 1 - exp(-epsilon v) from
+there on. The tables hold finitely many digits; q is rounded up and r down, and then the likelihood ratios stay within
+exp(epsilon v) without any slack (docs/proofs/sketch_engine.md).
 """
 
 import math
@@ -25,6 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hetdp.core.checks import Real, fraction
+from hetdp.core.errors import InvalidInput
 from hetdp.noise.coins import Probability, binary_digits, complement, exponential, logistic
 from hetdp.noise.tables import BITS, as_words
 from hetdp.profiles.steps import WEIGHT_STEPS
@@ -33,27 +36,41 @@ from hetdp.profiles.steps import WEIGHT_STEPS
 ROUNDS = 8
 #: Words of 64 users whose random digits come together; columns are made in multiples of it.
 GROUP_WORDS = 8
-#: The weight that sketches are tuned for where nobody says otherwise.
+#: The weight that sketches are tuned for by default.
 USUAL_TUNING = Fraction(1)
-#: Beyond it, exp overflows.
+#: exp overflows above it.
 _LARGEST_EXPONENT = 700.0
+
+
+def as_tuning(tuned_for: Real) -> Fraction:
+    """Return the weight that sketches are tuned for as an exact fraction, or refuse it.
+
+    Examples
+    --------
+    >>> as_tuning(0.75), as_tuning(1)
+    (Fraction(3, 4), Fraction(1, 1))
+    """
+    weight = fraction("tuned_for", tuned_for)
+    if weight > 1:
+        raise InvalidInput("must be above 0 and at most 1", parameter="tuned_for", got=tuned_for)
+    return weight
 
 
 def chance_of_one(
     epsilon: Fraction | float, weight: float = 0.0, *, tuned_for: Fraction | float = USUAL_TUNING
 ) -> float:
-    """Return how likely the bit of an item of some weight is 1: p(weight) as a float, for estimates.
+    """Return p(weight), the probability that the bit of an item of some weight is 1, as a float for estimates.
 
     Bits are drawn with the exact probability.
 
     Parameters
     ----------
     epsilon
-        The level of the sketches.
+        Privacy loss of an item of weight 1.
     weight
-        In [0, 1]; 0 for an item that is not there.
+        In [0, 1]; 0 for an absent item.
     tuned_for
-        The public weight that they are tuned for.
+        The public weight that sketches are tuned for.
 
     Examples
     --------
@@ -66,16 +83,14 @@ def chance_of_one(
 
 
 def contrast(epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING) -> float:
-    """Return how much more likely a bit is 1 for an item of weight 1 than for an absent one: p(1) - q.
+    """Return p(1) - q: how much likelier a one is for an item of weight 1 than for an absent item.
 
     That is (1 - q) (1 - exp(-epsilon)), and 1 - 2q for sketches tuned for weight 1.
 
     Parameters
     ----------
-    epsilon
-        The level of the sketches.
-    tuned_for
-        The public weight that they are tuned for.
+    epsilon, tuned_for
+        As for `chance_of_one`.
     """
     return -math.expm1(-float(epsilon)) / (1.0 + math.exp(-float(epsilon) * float(tuned_for)))
 
@@ -96,13 +111,13 @@ def exact_chance_of_one(epsilon: Fraction, weight: Fraction, *, tuned_for: Fract
 
 @lru_cache(maxsize=8)
 def coins(epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING) -> tuple[Probability, ...]:
-    """Return p(code / 255) for every code. All of them, whatever the profile: the work must not tell which it needs."""
+    """Return p(code / 255) for every code, whatever the profile: running time must not depend on its weights."""
     weights = (Fraction(code, WEIGHT_STEPS) for code in range(WEIGHT_STEPS + 1))
     return tuple(exact_chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in weights)
 
 
 class SketchTables(NamedTuple):
-    """What the kernels compare random digits with: arrays only."""
+    """The digits that kernels compare random digits with."""
 
     #: The first `ROUNDS` digits of q, each spread over a word: all ones or all zeros.
     head: NDArray[np.uint64]
@@ -114,10 +129,10 @@ class SketchTables(NamedTuple):
 
 @lru_cache(maxsize=64)
 def sketch_tables(epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING) -> SketchTables:
-    """Return the tables for a level, computed in integers.
+    """Return the tables for an epsilon, computed in integers.
 
-    Bits have their probability to within 2**-127, and the likelihood ratios never exceed exp(epsilon v): rounding is
-    directed.
+    Bits have their probability to within 2**-127. Rounding is directed, so that likelihood ratios never exceed
+    exp(epsilon v).
     """
     base = binary_digits(logistic(epsilon * tuned_for), ROUNDS + BITS) + 1  # q is irrational: one more is its ceiling
     head, tail = base >> BITS, base & ((1 << BITS) - 1)
@@ -154,14 +169,15 @@ def odds_factor(
     *,
     tuned_for: Fraction = USUAL_TUNING,
 ) -> float:
-    """Return by how much one published bit multiplies anybody's odds that the item is there with this weight.
+    """Return the factor by which one published bit changes the odds that its item is there with this weight.
 
-    Never above exp(epsilon v), never below its inverse; 1 for weight 0. Epochs are independent, so factors multiply.
+    It lies between exp(-epsilon v) and exp(epsilon v), and is 1 for weight 0. Bits of different epochs are independent,
+    so their factors multiply.
     """
     absent, present = (chance_of_one(epsilon, each, tuned_for=tuned_for) for each in (0.0, weight))
     return present / absent if bit else (1.0 - present) / (1.0 - absent)
 
 
 def most_odds_factor(epsilon: Fraction, weight: float, epochs: int = 1) -> float:
-    """Return the most by which `epochs` sketches can multiply the odds: exp(epochs epsilon v), the promise itself."""
+    """Return exp(epochs epsilon v), the largest factor by which the sketches of some epochs can change the odds."""
     return math.exp(min(_LARGEST_EXPONENT, epochs * float(epsilon) * weight))

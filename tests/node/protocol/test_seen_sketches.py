@@ -7,8 +7,7 @@ import pytest
 import scipy.stats
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.sketching.bits import pack, toss_bits
-from hetdp.sketching.copies import (
+from hetdp.node.protocol.seen_sketches import (
     NEVER,
     SELDOM,
     SeenSketches,
@@ -17,7 +16,8 @@ from hetdp.sketching.copies import (
     ones_of_rows,
     packed_rows,
 )
-from hetdp.sketching.law import chance_of_one
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import pack, toss_bits
 
 
 @pytest.mark.parametrize("tuned_for", [Fraction(1), Fraction(1, 2)])

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one
 
 #: Whose sketch, and of which epoch.
 Name: TypeAlias = tuple[bytes, int]

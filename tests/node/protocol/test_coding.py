@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hetdp.core.errors import InvalidInput
-from hetdp.sketching.coding import SketchCode, sketch_code
+from hetdp.node.protocol.coding import SketchCode, sketch_code
 
 RNG = np.random.default_rng(7)
 USUAL = sketch_code(10_000, epsilon=Fraction(3), most_items=1000)

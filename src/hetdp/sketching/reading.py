@@ -1,28 +1,41 @@
-"""Reading sketches: what the bits say on average, once the noise that everybody knows is taken out.
+"""Read sketches: estimates that take the known noise out of their bits, and how significant these are.
 
-Of n bits, n q are 1 by noise alone, with variance n q (1 - q); each that stands for an item of weight 1 adds p(1) - q.
-All of this is post-processing of what is public, done at home, and costs nobody anything.
+Of n bits of absent items, n q are 1 on average, with variance n q (1 - q). Each bit of an item of weight 1 adds
+p(1) - q to that mean. All of this is post-processing of published bits and spends nothing.
+
+Significance has one definition in all engines and in the node. The best of many strangers looks similar by chance. So a
+neighbour is significant only if the *best of all candidates compared* rarely gets as far by noise alone. If one
+candidate does with probability t, the best of n does with probability 1 - (1 - t)**n. The significance is 1 minus that.
 """
 
 import math
+import sys
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.sketching.bits import pack
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.drawing import pack
+
+#: A result is significant if noise alone gives it to the best of all candidates less often than this.
+RARE = 0.05
+#: The same threshold for the significance, which is 1 minus that probability.
+SIGNIFICANT = 1.0 - RARE
 
 _SMALLEST_SHARE = 1e-6
-#: Numbers of owners that a deconvolution tells apart: all up to here, then this number more, ever further apart.
+#: Numbers of owners in the deconvolution: all below the first, then this number more at growing distances.
 _FEW_OWNERS, _MORE_OWNERS = 12, 60
 #: Rounds of expectation and maximisation. More would fit the noise.
 _ROUNDS = 60
-#: Bits are taken to be wrong at least so often, or odds would be too far apart to compute with.
+#: Bits are taken to be wrong at least this often; otherwise odds would overflow.
 _RARELY = 1e-6
-#: How slowly popular items lose in value: 1 / log(3 + owners).
+#: How slowly the value of a bit falls with the number of owners: 1 / log(3 + owners).
 _COMMON = 3.0
+
+
+# --- Estimates
 
 
 def ones_among(sketches: Sequence[bytes], places: Collection[int], *, size: int) -> NDArray[np.int64]:
@@ -44,16 +57,16 @@ def ones_among(sketches: Sequence[bytes], places: Collection[int], *, size: int)
 def items_behind(
     ones: ArrayLike, bits: ArrayLike, epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING
 ) -> NDArray[np.float64]:
-    """Return how many items there seem to be behind `ones` among `bits`: unbiased if all weigh 1.
+    """Estimate how many items are present among those of some bits: unbiased if all weigh 1.
 
     Parameters
     ----------
     ones, bits
-        How many ones there are, among how many bits.
+        The number of ones, and of bits that they are among.
     epsilon
-        The level of the sketches.
+        Privacy loss of an item of weight 1.
     tuned_for
-        The public weight that they are tuned for.
+        The public weight that sketches are tuned for.
 
     Examples
     --------
@@ -66,12 +79,12 @@ def items_behind(
 
 
 def items_behind_error(bits: int, epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING) -> float:
-    """Return one standard deviation of `items_behind` where nothing is behind the bits.
+    """Return the standard deviation of `items_behind` if all items are absent.
 
     Parameters
     ----------
     bits
-        How many there are.
+        The number of bits.
     epsilon, tuned_for
         As for `items_behind`.
     """
@@ -86,17 +99,17 @@ def item_shares(
     *,
     tuned_for: Fraction | float = USUAL_TUNING,
 ) -> NDArray[np.float64]:
-    """Return an estimate of the share of users who have each item, from the number of ones in all sketches.
+    """Estimate the share of users who have each item from the number of ones in all sketches.
 
-    The estimate of an item is moved toward the mean over all items, the more the noisier they are (Stein), and kept
-    above 0. An item that its owners weigh below 1 counts for less.
+    Estimates are shrunk towards the mean over all items, the more the noisier they are (Stein), and kept above 0. An
+    owner who weighs an item below 1 counts for less.
 
     Parameters
     ----------
     ones
-        How many sketches show each item.
+        The number of ones of each item.
     n_users
-        How many sketches there are.
+        The number of sketches.
     epsilon, tuned_for
         As for `items_behind`.
     """
@@ -118,18 +131,16 @@ def item_owners(
     *,
     tuned_for: Fraction | float = USUAL_TUNING,
 ) -> NDArray[np.float64]:
-    """Return how many users probably own each item, given the number of ones in all sketches.
+    """Estimate how many users own each item from the number of ones in all sketches.
 
-    Which numbers of owners are how common is learned from all items of the catalogue (the noise is deconvolved), and
-    the estimate of an item is its mean given the item's ones. Where most items have few owners, a long tail, it is much
-    closer than `item_shares`. Owners who weigh the item below 1 count for less.
+    The distribution of the number of owners is learned from all items of the catalogue (the noise is deconvolved). The
+    estimate of an item is the mean number of owners given its ones. Where most items have few owners, its error is
+    smaller than that of `item_shares`. An owner who weighs an item below 1 counts for less.
 
     Parameters
     ----------
-    ones
-        How many sketches show each item.
-    n_users
-        How many sketches there are.
+    ones, n_users
+        As for `item_shares`.
     epsilon, tuned_for
         As for `items_behind`.
 
@@ -161,10 +172,10 @@ def _likelihood(
     epsilon: Fraction | float,
     tuned_for: Fraction | float,
 ) -> NDArray[np.float64]:
-    """Return how likely numbers of ones are by numbers of owners, up to a factor per row: a saddlepoint formula.
+    """Return the likelihood of numbers of ones by numbers of owners, up to a factor per row: a saddlepoint formula.
 
-    Ones are the sum of two binomials, with the odds a and b of a one. Tilted by z = exp(s) their mean is the number of
-    ones seen; z solves a quadratic equation.
+    The number of ones is the sum of two binomials, with the odds a and b of a one. Tilted by z = exp(s), its mean is
+    the observed number; z solves a quadratic equation.
     """
     q, p = (chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in (0.0, 1.0))
     a, b = (chance / (1.0 - chance) for chance in (min(p, 1 - _RARELY), max(q, _RARELY)))
@@ -190,10 +201,10 @@ def bit_values(
     *,
     tuned_for: Fraction | float = USUAL_TUNING,
 ) -> NDArray[np.float64]:
-    """Return how much a one is worth for each item: by how much it makes an owner likelier, less for common items.
+    """Return the value of a one of each item: by how much it raises the probability of an owner, over log(3 + owners).
 
-    Noise alone explains nearly every one of an item that hardly anybody owns; and what everybody owns says little about
-    two who both do (1 / log(3 + owners)).
+    Nearly every one of an item with few owners is noise. An item that most people own says little about two people who
+    both own it.
 
     Examples
     --------
@@ -206,3 +217,53 @@ def bit_values(
     if_zero = share * (1.0 - p) / (share * (1.0 - p) + (1.0 - share) * (1.0 - q))
     values: NDArray[np.float64] = (if_one - if_zero) / np.log(_COMMON + owners)
     return values
+
+
+# --- Significance
+
+
+def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArray[np.float64]:
+    """Return the probability of at least `counts` successes in `trials` independent trials; nan stays nan.
+
+    The exact binomial law: a normal approximation is far too small for rare successes.
+    """
+    wanted, size = np.asarray(counts, dtype=np.float64), np.asarray(trials, dtype=np.int64)
+    sizes, kind = np.unique(size, return_inverse=True)
+    laws = [_tails(int(one), chance) for one in sizes]
+    starts = np.cumsum([0, *(law.size for law in laws[:-1])])[kind].reshape(size.shape)
+    places = np.clip(np.nan_to_num(wanted), 0, size + 1).astype(np.int64)
+    return np.where(np.isnan(wanted), np.nan, np.concatenate(laws)[starts + places])
+
+
+def _tails(trials: int, chance: float) -> NDArray[np.float64]:
+    """Return P[at least c] for c = 0, ..., trials + 1. Without scipy, which would take 25 MB of a node's memory."""
+    done = np.arange(trials)
+    # A huge epsilon rounds the probability to 0 or 1, whose logarithms are infinite.
+    chance = min(max(chance, sys.float_info.min), 1.0 - sys.float_info.epsilon)
+    # Each probability from the one before it, in logarithms, which do not underflow.
+    steps = np.log((trials - done) / (done + 1)) + (math.log(chance) - math.log1p(-chance))
+    law = np.exp(trials * math.log1p(-chance) + np.concatenate([[0.0], np.cumsum(steps)]))
+    tails = np.minimum(np.cumsum(law[::-1])[::-1], 1.0)
+    tails[0] = 1.0
+    return np.append(tails, 0.0)
+
+
+def best_by_chance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+    """Return the probability that the best of `candidates` gets there by noise alone, if each does with `tails`."""
+    return -np.expm1(_log_of_none(tails, candidates))
+
+
+def significance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+    """Return 1 - `best_by_chance`, without cancellation."""
+    return np.exp(_log_of_none(tails, candidates))
+
+
+def rare_tail(candidates: int) -> float:
+    """Return the probability of one candidate at which the best of `candidates` is just significant."""
+    return -math.expm1(math.log1p(-RARE) / candidates)
+
+
+def _log_of_none(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+    """Return the logarithm of (1 - tails)**candidates."""
+    with np.errstate(divide="ignore"):  # the logarithm of a tail of 1 is minus infinity, as it should be
+        return candidates * np.log1p(-np.asarray(tails, dtype=np.float64))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
-from hetdp.sketching.law import USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one, contrast
 
 #: Coded sketches are sent where they take at most this share of the raw bytes.
 _WORTH_IT = 0.75

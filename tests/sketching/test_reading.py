@@ -1,21 +1,30 @@
-"""What sketches say on average is the truth."""
+"""Estimates from sketches are unbiased or closer than unbiased ones, and tails of significance are exact."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.stats
+from hypothesis import given, strategies as st
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.sketching.bits import pack, toss_bits, unpack
-from hetdp.sketching.estimate import (
+from hetdp.sketching.bit_law import chance_of_one
+from hetdp.sketching.drawing import pack, toss_bits, unpack
+from hetdp.sketching.reading import (
+    RARE,
+    SIGNIFICANT,
+    best_by_chance,
+    binomial_tail,
     bit_values,
     item_owners,
     item_shares,
     items_behind,
     items_behind_error,
     ones_among,
+    rare_tail,
+    significance,
 )
-from hetdp.sketching.law import chance_of_one
 
 EPSILON = Fraction(1)
 PROFILE = np.where(np.arange(400) < 90, 255, 0).astype(np.uint8)
@@ -25,7 +34,7 @@ def sketches(count):
     return [pack(toss_bits(PROFILE, epsilon=EPSILON, stream=seeded_stream(7, number))) for number in range(count)]
 
 
-def test_items_behind_ones_are_counted_without_bias_and_with_an_honest_error():
+def test_items_behind_ones_are_counted_without_bias_and_with_the_stated_error():
     """500 sketches that have 40 of 100 items: mean within 6 standard errors (1e-8), spread within a fifth."""
     places = range(50, 150)
     published = sketches(500)
@@ -70,7 +79,7 @@ def test_owners_of_a_long_tail_are_closer_than_shares(epsilon, tuned_for):
     assert (np.diff(found[np.argsort(ones, kind="stable")]) > -1e-9).all()
 
 
-def test_owners_are_told_for_any_number_of_ones():
+def test_owners_are_estimated_for_any_number_of_ones():
     assert item_owners(np.zeros(0, dtype=np.int64), 5, EPSILON).size == 0
     for epsilon in (0.01, 1, 30, 600):
         for n_users in (1, 2, 500):
@@ -82,6 +91,57 @@ def test_owners_are_told_for_any_number_of_ones():
 
 
 def test_a_bit_of_a_rare_item_is_worth_less_where_there_is_more_noise():
-    rare, common, everybodys = np.array([1.0]), np.array([30.0]), np.array([450.0])
+    rare, common, usual = np.array([1.0]), np.array([30.0]), np.array([450.0])
     assert bit_values(rare, 500, 2) < bit_values(common, 500, 2)
-    assert bit_values(rare, 500, 20) > bit_values(common, 500, 20) > bit_values(everybodys, 500, 20)
+    assert bit_values(rare, 500, 20) > bit_values(common, 500, 20) > bit_values(usual, 500, 20)
+
+
+# --- significance
+
+
+@given(st.integers(0, 3000), st.floats(-0.1, 1.1), st.sampled_from([0.5, 0.2689, 0.0474, 0.0067, 1e-13]))
+def test_the_tail_is_that_of_the_binomial_law(trials, part, chance):
+    count = round(part * trials)
+    expected = scipy.stats.binom.sf(count - 1, trials, chance)
+    assert binomial_tail(count, trials, chance) == pytest.approx(expected, rel=1e-8, abs=1e-280)
+
+
+@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 21), Fraction(1, 1000)])
+def test_the_tail_is_exact_far_out(chance):
+    for trials in (1, 50, 300):
+        for count in (0, 1, trials // 2, trials):
+            terms = (
+                math.comb(trials, hit) * chance**hit * (1 - chance) ** (trials - hit)
+                for hit in range(count, trials + 1)
+            )
+            assert binomial_tail(count, trials, float(chance)) == pytest.approx(float(sum(terms)), rel=1e-9)
+
+
+def test_tails_of_arrays_and_of_nothing():
+    found = binomial_tail([[0, 2], [np.nan, 5]], [[0], [4]], 0.5)
+    assert found[0].tolist() == [1, 0]
+    assert np.isnan(found[1, 0])
+    assert binomial_tail([0, 1, 3, 4], 3, 0.1).round(6).tolist() == [1.0, 0.271, 0.001, 0.0]
+    assert best_by_chance([1e-6, 0.001, 1.0], 1000).round(3).tolist() == [0.001, 0.632, 1.0]
+    assert found[1, 1] == 0
+    assert binomial_tail([0, 1, 2], 5, 0.0).round(300).tolist() == [1, 0, 0]
+
+
+def test_the_best_of_many_strangers_is_as_likely_as_computed():
+    """20,000 crowds of 30 strangers with 40 coins each; 6 standard errors, false alarm below 1e-8."""
+    counts = np.random.default_rng(1).binomial(40, 0.1, size=(20_000, 30)).max(axis=1)
+    for count in (7, 9, 11):
+        expected = float(best_by_chance(binomial_tail(count, 40, 0.1), 30))
+        assert abs((counts >= count).mean() - expected) < 6 * math.sqrt(expected * (1 - expected) / 20_000)
+
+
+@given(st.floats(0, 1), st.integers(1, 10**9))
+def test_significance_is_one_minus_the_chance_of_the_best(tail, candidates):
+    lucky, sure = float(best_by_chance(tail, candidates)), float(significance(tail, candidates))
+    assert 0 <= lucky <= 1
+    assert lucky + sure == pytest.approx(1)
+    assert lucky <= candidates * tail * (1 + 1e-9)
+    # The thresholds of one candidate, of the best, and of the significance agree.
+    just = rare_tail(candidates)
+    assert significance(0.999 * just, candidates) > SIGNIFICANT > significance(1.001 * just, candidates)
+    assert best_by_chance(0.999 * just, candidates) < RARE < best_by_chance(1.001 * just, candidates)

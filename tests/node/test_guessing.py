@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from hetdp.sketching.guessing import CoinPair, guessing_accuracy, most_accuracy
-from hetdp.sketching.law import chance_of_one
+from hetdp.node.guessing import CoinPair, guessing_accuracy, most_accuracy
+from hetdp.sketching.bit_law import chance_of_one
 
 #: What the calculation may be too high by, for so few coins.
 SLACK = 1e-4
