@@ -4,15 +4,12 @@ import os
 from collections.abc import Callable, Container, Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from hetdp.core.errors import InvalidInput, Problem
-
-if TYPE_CHECKING:
-    from hetdp.profiles import WeightPrior
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -83,24 +80,6 @@ def plot_option(what: str) -> Callable[[Command], Command]:
     """Give a command `--plot`, which draws something into a file."""
     text = f"Also draw {what} into a .svg, .png or .html file. Needs: pip install 'hetdp[plot]'."
     return click.option("--plot", type=click.Path(path_type=Path), help=text)
-
-
-def westin_option(**settings: Any) -> Callable[[Command], Command]:  # noqa: ANN401  (those of click.option)
-    """Give a command `--westin`: shares such as 0.34,0.43,0.23, handed over as a `WeightPrior`."""
-    return click.option("--westin", callback=_prior, **settings)
-
-
-def _prior(_context: click.Context, option: click.Parameter, text: str | None) -> "WeightPrior | None":
-    from hetdp.profiles import WeightPrior
-
-    if text is None:
-        return None
-    try:
-        return WeightPrior.westin(*(float(share) for share in text.replace("/", ",").split(",")))
-    except (TypeError, ValueError):
-        raise click.UsageError(
-            f"{option.opts[0]} must be three shares that sum to 1, such as 0.34,0.43,0.23 (got {text[:50]!r})."
-        ) from None
 
 
 def tuning_option(function: Command) -> Command:

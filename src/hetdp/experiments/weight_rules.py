@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.profiles import Profiles, policies
-from hetdp.profiles.priors import WESTIN_GROUPS
+from hetdp.profiles.policies import WESTIN_GROUPS
 
 Per: TypeAlias = Literal["item", "user"]
 

@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 from hetdp.core.checks import finite, one_of, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, simulation_stream
-from hetdp.profiles.priors import WESTIN_GROUPS
 from hetdp.profiles.profiles import Profiles
 
 __all__ = ["Policy", "constant", "from_labels", "slices", "westin"]
 
 _PURPOSE = "policy"
+#: The weights that the paper's three groups draw from.
+WESTIN_GROUPS = {
+    "fundamentalists": (0.0, 0.5, 1.0),
+    "pragmatists": (0.5, 0.75, 1.0),
+    "unconcerned": (1.0,),
+}
 
 
 @dataclass(frozen=True, repr=False)
