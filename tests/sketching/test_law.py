@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hetdp.noise.coins import binary_digits, exponential
+from hetdp.noise.exact_coins import binary_digits, exponential
 from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.sketching.law import (
     ROUNDS,

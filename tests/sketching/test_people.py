@@ -14,7 +14,7 @@ from tests.support.sketch_helpers import coded_of, exact, same_profile
 from tests.support.statistics_helpers import FALSE_ALARM
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.noise.coins import binary_digits, logistic
+from hetdp.noise.exact_coins import binary_digits, logistic
 from hetdp.sketching import people as people_module
 from hetdp.sketching.law import sketch_tables
 from hetdp.sketching.people import PeopleBits, person_keys

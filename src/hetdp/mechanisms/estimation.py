@@ -22,8 +22,7 @@ from hetdp.mechanisms.plan import choose_grid
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query, exact_sum, floats
 from hetdp.mechanisms.queries.sums import LinearQuery
 from hetdp.mechanisms.ratios import NoisySum
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
+from hetdp.noise.samplers import MAXIMUM_SCALE, gaussian_integers, laplace_integers
 from hetdp.profiles import WeightPrior
 
 _GRID = 400

@@ -22,7 +22,7 @@ from hetdp.mechanisms.plan import FullPricePlan, Mechanism, Plan
 from hetdp.mechanisms.queries.base import Query
 from hetdp.mechanisms.selection import median
 from hetdp.mechanisms.stretching import Stretched, as_weights
-from hetdp.noise.coins import Probability, exponential, toss_kinds
+from hetdp.noise.exact_coins import Probability, exponential, toss_kinds
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
 _MOST_KINDS = 4096

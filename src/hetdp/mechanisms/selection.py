@@ -23,7 +23,7 @@ from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, mechanism_examples
 from hetdp.mechanisms.plan import FullPricePlan, Mechanism, require_plain_epsilon
 from hetdp.mechanisms.queries.base import Floats
 from hetdp.mechanisms.stretching import as_weights
-from hetdp.noise.coins import choose_one, survive
+from hetdp.noise.exact_coins import choose_one, survive
 from hetdp.profiles import Box, Categories, PrivacyWeights
 
 Steps = NDArray[np.int64]

@@ -30,8 +30,7 @@ from hetdp.mechanisms.examples import UNIT, WEIGHTS, Example, example_queries, m
 from hetdp.mechanisms.plan import Mechanism, Plan, choose_grid, floor_product, product_up
 from hetdp.mechanisms.queries.base import Floats, ItemwiseQuery, Query
 from hetdp.mechanisms.ratios import Estimate, NoisySum
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
+from hetdp.noise.samplers import MAXIMUM_SCALE, gaussian_integers, laplace_integers
 from hetdp.profiles import Box, PrivacyWeights, WeightPrior
 
 _LARGEST_SCALE = 2**1000

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hetdp.core.randomness import seeded_stream
-from hetdp.noise.coins import (
+from hetdp.noise.exact_coins import (
     bernoulli,
     binary_digits,
     complement,
