@@ -23,6 +23,12 @@ def laplace_pvalue(samples, scale):
     return fit_pvalue(samples, partial(laplace_log_weights, scale=float(scale)), float(scale))
 
 
+def laplace_samples(design, count, *, seed):
+    out = np.empty(count, dtype=np.int64)
+    samplers._fill_with_laplace(design, seeded_stream(seed), out)
+    return out
+
+
 def gaussian_pvalue(samples, sigma):
     return fit_pvalue(samples, partial(gaussian_log_weights, sigma=float(sigma)), float(sigma))
 
@@ -71,59 +77,28 @@ def test_large_scales_have_exponential_magnitude(scale):
 
 @pytest.mark.parametrize("tail_bits", [1, 4])
 def test_the_exact_continuation_does_not_bend_the_distribution(tail_bits):
-    design = samplers._laplace_design(Fraction(5), tail_bits=tail_bits)
-    stream = seeded_stream(17)
-    samples = np.concatenate([samplers._laplace_chunk(design, 64, stream) for _ in range(12)])
+    samples = laplace_samples(samplers._laplace_design(Fraction(5), tail_bits=tail_bits), 12 * 4096, seed=17)
     assert laplace_pvalue(samples, 5) > FALSE_ALARM
 
 
 def test_the_overflow_path_does_not_bend_the_distribution():
     # exp(-1/2): two samples in five have digits above the coins and go through `_add_overflow`.
     design = samplers._laplace_design(Fraction(7), overflow_exponent=Fraction(1, 2))
-    stream = seeded_stream(18)
-    samples = np.concatenate([samplers._laplace_chunk(design, 64, stream) for _ in range(8)])
+    samples = laplace_samples(design, 8 * 4096, seed=18)
     assert laplace_pvalue(samples, 7) > FALSE_ALARM
 
 
 def test_dropping_the_overflow_would_be_noticed(monkeypatch):
     monkeypatch.setattr(samplers, "_add_overflow", lambda *_: None)
     design = samplers._laplace_design(Fraction(7), overflow_exponent=Fraction(1, 2))
-    samples = np.concatenate([samplers._laplace_chunk(design, 64, seeded_stream(18)) for _ in range(8)])
+    samples = laplace_samples(design, 8 * 4096, seed=18)
     assert laplace_pvalue(samples, 7) < FALSE_ALARM
-
-
-@pytest.mark.parametrize("rest", [2, 6])
-def test_the_gaussian_exact_rest_does_not_bend_the_distribution(monkeypatch, rest):
-    # Pretend the exponent is known to `rest` bits only, so that exact arithmetic finishes most decisions.
-    monkeypatch.setattr(exact_coins, "_REST", rest)
-    monkeypatch.setattr(exact_coins, "_ROUNDING", 2.0 ** -(rest + 2))
-    exact_coins._kill_coins.cache_clear()
-    samples = hetdp.discrete_gaussian(3, 20_000, random_state=19)
-    exact_coins._kill_coins.cache_clear()
-    assert gaussian_pvalue(samples, 3) > FALSE_ALARM
-
-
-def test_ignoring_the_gaussian_rest_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(exact_coins, "_ROUNDING", 0.25)  # the exponent rounded down by up to a quarter, and left there
-    samples = hetdp.discrete_gaussian(3, SAMPLES, random_state=20)
-    assert gaussian_pvalue(samples, 3) < FALSE_ALARM
 
 
 def test_tiny_parameters_give_zero():
     assert not hetdp.discrete_laplace(Fraction(1, 10**6), 1000).any()
     assert not hetdp.discrete_gaussian(Fraction(1, 10**6), 1000).any()
     assert not hetdp.discrete_gaussian(1e-200, 100).any()
-
-
-def test_saturated_exponents_are_still_exact(monkeypatch):
-    # With one whole bit, exponents above 2 saturate and exact arithmetic decides the survivors.
-    monkeypatch.setattr(exact_coins, "_WHOLE_BITS", 1)
-    monkeypatch.setattr(exact_coins, "_DIGITS", exact_coins._FRACTION_BITS + 1)
-    monkeypatch.setattr(exact_coins, "_SATURATED", (1 << (exact_coins._FRACTION_BITS + 1)) - 1)
-    exact_coins._kill_coins.cache_clear()
-    samples = hetdp.discrete_gaussian(2, 40_000, random_state=21)
-    exact_coins._kill_coins.cache_clear()
-    assert gaussian_pvalue(samples, 2) > FALSE_ALARM
 
 
 def test_compiled_and_interpreted_kernels_agree_bit_for_bit(monkeypatch):

@@ -12,16 +12,17 @@ So a sample is a fixed number of independent coins, and the time to draw it does
 **Truncated Laplace** is Laplace noise that never leaves [-bound, bound]. Samples outside are drawn again, which is
 exact: a sample, given that it lies inside, has this distribution. How many are drawn depends on the noise alone.
 
-**Gaussian**: P[X = x] proportional to exp(-x**2 / (2 * variance)). A discrete Laplace candidate Y of scale t is kept
-with probability exp(-g), g = (|Y| - variance/t)**2 / (2 * variance), as Canonne, Kamath and Steinke do;
-`exact_coins.survive` tosses that coin exactly.
+**Gaussian**: P[X = x] proportional to exp(-x**2 / (2 * variance)). Magnitudes are cut into blocks of 2**m numbers. One
+random word chooses a block from a table; a second one chooses a number of the block and accepts or rejects it, so that
+the density comes out exactly. Floats decide where their error cannot matter, and exact arithmetic elsewhere.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import overload
+from functools import lru_cache, partial
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +37,12 @@ from hetdp.noise.exact_coins import (
     Probability,
     bernoulli,
     exponential,
+    finish,
     kernel,
     lane_position,
     logistic,
-    survive,
+    ratio,
+    times,
     toss,
     transpose,
 )
@@ -87,16 +90,12 @@ def discrete_laplace(
     dtype('int64')
     >>> noise = discrete_laplace(scale=1000, size=100_000, random_state=1)
     >>> round(float(abs(noise).mean()))
-    1004
+    1003
     """
     exact = fraction("scale", scale)
     if exact > MAXIMUM_SCALE:
         raise InvalidInput("must be at most 2**52", parameter="scale", got=scale)
-    stream = as_stream(random_state)
-    if size is None:
-        return int(laplace_integers(exact, 1, stream)[0])
-    shape = tuple(whole("size", part, minimum=0) for part in (size if isinstance(size, tuple) else (size,)))
-    return laplace_integers(exact, math.prod(shape), stream).reshape(shape)
+    return _shaped(partial(laplace_integers, exact), size, as_stream(random_state))
 
 
 def laplace_integers(scale: Fraction, count: int, stream: Stream) -> NDArray[np.int64]:
@@ -104,11 +103,10 @@ def laplace_integers(scale: Fraction, count: int, stream: Stream) -> NDArray[np.
     if not 0 < scale <= MAXIMUM_SCALE:  # beyond it the kernels would run out of digits
         raise InvalidInput("the scale of the noise must be above 0 and at most 2**52 steps", got=float(scale))
     design = _laplace_design(scale)
-    out = np.empty(count, dtype=np.int64)
+    out = np.empty(64 * -(-count // 64), dtype=np.int64)
     for begin in range(0, count, 64 * CHUNK_WORDS):
-        part = out[begin : begin + 64 * CHUNK_WORDS]
-        part[:] = _laplace_chunk(design, -(-part.size // 64), stream)[: part.size]
-    return out
+        _fill_with_laplace(design, stream, out[begin : begin + 64 * CHUNK_WORDS])
+    return out[:count]
 
 
 @dataclass(frozen=True)
@@ -135,17 +133,16 @@ def _laplace_design(
     return _LaplaceDesign(digits, width, Coins.of(coins, tail_bits=tail_bits), overflow)
 
 
-def _laplace_chunk(design: _LaplaceDesign, words: int, stream: Stream) -> NDArray[np.int64]:
+def _fill_with_laplace(design: _LaplaceDesign, stream: Stream, out: NDArray[np.int64]) -> None:
+    words = out.size // 64
     bits = toss(design.coins, words, stream)
     sign, overflow = bits[design.digits], bits[design.digits + 1]
     rows = np.empty((design.width, words), dtype=np.uint64)
-    rows[: design.digits] = bits[: design.digits] ^ sign
+    np.bitwise_xor(bits[: design.digits], sign, out=rows[: design.digits])
     rows[design.digits :] = sign
-    out = np.empty(64 * words, dtype=np.int64)
     kernel(transpose, words)(rows, out)
     if overflow.any():
         _add_overflow(design, overflow, out, stream)
-    return out
 
 
 def _add_overflow(design: _LaplaceDesign, overflow: NDArray[np.uint64], out: NDArray[np.int64], stream: Stream) -> None:
@@ -161,7 +158,7 @@ def _add_overflow(design: _LaplaceDesign, overflow: NDArray[np.uint64], out: NDA
             position = lane_position(lane, word, design.width, words)
             small = int(out[position])
             large = small + (multiple << design.digits) * (-1 if small < 0 else 1)
-            out[position] = max(-_INT64_MAX - 1, min(_INT64_MAX, large))
+            out[position] = _saturated(large)
 
 
 def truncated_laplace_integers(scale: Fraction, bound: int, count: int, stream: Stream) -> NDArray[np.int64]:
@@ -225,16 +222,21 @@ def discrete_gaussian(
     --------
     >>> noise = discrete_gaussian(sigma=1000, size=100_000, random_state=1)
     >>> noise.dtype, round(float(noise.std()))
-    (dtype('int64'), 999)
+    (dtype('int64'), 1000)
     """
     exact = fraction("sigma", sigma)
     if exact >= MAXIMUM_SCALE:
         raise InvalidInput("must be below 2**52", parameter="sigma", got=sigma)
-    stream = as_stream(random_state)
+    return _shaped(partial(gaussian_integers, exact**2), size, as_stream(random_state))
+
+
+def _shaped(
+    draw: Callable[[int, Stream], NDArray[np.int64]], size: int | tuple[int, ...] | None, stream: Stream
+) -> int | NDArray[np.int64]:
     if size is None:
-        return int(gaussian_integers(exact**2, 1, stream)[0])
+        return int(draw(1, stream)[0])
     shape = tuple(whole("size", part, minimum=0) for part in (size if isinstance(size, tuple) else (size,)))
-    return gaussian_integers(exact**2, math.prod(shape), stream).reshape(shape)
+    return draw(math.prod(shape), stream).reshape(shape)
 
 
 def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray[np.int64]:
@@ -245,42 +247,187 @@ def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray
     out = np.empty(count, dtype=np.int64)
     filled = 0
     while filled < count:
-        wanted = min(count - filled, 32 * CHUNK_WORDS)
-        candidates = laplace_integers(design.candidate_scale, 64 * -(-wanted // 40), stream)
-        kept = candidates[_keep(design, candidates, stream)][: count - filled]
-        out[filled : filled + kept.size] = kept
-        filled += kept.size
+        # At least 95 % of the candidates are accepted, or about half of them where nearly all noise is 0.
+        candidates = 4 + 17 * min(count - filled, 64 * CHUNK_WORDS) // 16
+        accepted = _gaussian_batch(design, candidates, stream)[: count - filled]
+        out[filled : filled + accepted.size] = accepted
+        filled += accepted.size
     return out
+
+
+#: A random word chooses a block: 8 bits the cell, 1 bit the sign, 55 bits on which side of the cell's threshold it is.
+_CELLS = 256
+_SHARE_BITS = 55
+#: Blocks per standard deviation, at least; more of them mean fewer rejections and a longer table.
+_BLOCKS = 8
+#: The table ends where the density is below exp(-44) < 2**-63 of its peak.
+_REACH = 44
+#: The probabilities that `propose` computes in floats are off by less than this (docs/proofs/noise.md).
+_FLOAT_ERROR = 2.0**-32
+#: Bits to which the densities are computed.
+_PRECISION = 256
+_REJECTED, _ACCEPTED, _UNDECIDED = 0, 1, 2
+
+
+class _Table(NamedTuple):
+    """What `propose` needs, so that compiled code takes it as it is."""
+
+    #: Block j holds the magnitudes x with x >> low_bits == j; the last entry stands for all blocks from there on.
+    low_bits: int
+    #: How many bits of a word are left out of V, the uniform number that is compared with probabilities.
+    head_shift: int
+    #: Of the 2**55 words of a cell, the first `shares[cell]` mean the block `cell`, the rest the block `others[cell]`.
+    shares: NDArray[np.uint64]
+    others: NDArray[np.int64]
+    #: The acceptance probability at the lower end of each block; nan for the last entry, so that floats decide nothing.
+    ratios: NDArray[np.float64]
+    #: 1 / (2 * variance), cut off where blocks hold a single magnitude and it has no influence.
+    steepness: float
+    #: Floats decide where V and the probability are at least so far apart.
+    doubt: float
 
 
 @dataclass(frozen=True)
 class _GaussianDesign:
-    """Constants of one variance."""
+    """The table of one variance, and what exact decisions need.
+
+    A magnitude x of block j is accepted with probability peak * exp(-x**2 / (2 * variance)) / weights[j].
+    """
 
     variance: Fraction
-    candidate_scale: Fraction
-
-    @property
-    def peak(self) -> Fraction:
-        """Where the candidate's excess over the target is largest."""
-        return self.variance / self.candidate_scale
-
-    @property
-    def steepness(self) -> float:
-        """1 / (2 * variance) as a float; cut off far beyond saturation, where only "large" matters."""
-        return float(min(1 / (2 * self.variance), Fraction(2) ** 900))
-
-    def exponent(self, candidate: int) -> Fraction:
-        """Return g exactly."""
-        return (abs(candidate) - self.peak) ** 2 / (2 * self.variance)
+    peak: int
+    weights: tuple[int, ...]
+    table: _Table
 
 
 @lru_cache(maxsize=256)
-def _gaussian_design(variance: Fraction) -> _GaussianDesign:
-    return _GaussianDesign(variance, Fraction(math.isqrt(variance.numerator // variance.denominator) + 1))
+def _gaussian_design(
+    variance: Fraction,
+    *,
+    blocks: int = _BLOCKS,
+    reach: int = _REACH,
+    table_bits: int = 63,
+    float_error: float = _FLOAT_ERROR,
+) -> _GaussianDesign:
+    """Build the table of one variance, in integers. Tests make it coarse, to corner the tail and the slow paths."""
+    low_bits = 0
+    while variance >= (2 * blocks << low_bits) ** 2:
+        low_bits += 1
+    slope = Fraction(4**low_bits) / (2 * variance)  # the density at the lower end of block j is exp(-slope * j**2)
+    last = 1
+    # From `last` on, the density at least halves from block to block: 7/10 > ln 2.
+    while slope * last**2 < reach or slope * (2 * last + 1) < Fraction(7, 10):
+        last += 1
+    densities = _densities(slope, last + 1)
+    densities[last] = (2 * densities[last][0], 2 * densities[last][1])
+    # Every weight is rounded up, by 1 at most; the first block takes what is left.
+    peak = (((1 << table_bits) - last - 1) << _PRECISION) // sum(high for _, high in densities)
+    weights = [(peak * high >> _PRECISION) + 1 for _, high in densities]
+    weights[0] += (1 << table_bits) - sum(weights)
+    ratios = [peak * low / (weight << _PRECISION) for (low, _), weight in zip(densities, weights, strict=True)]
+    ratios[last] = math.nan
+    unit = 1 << (63 - table_bits)
+    weights = [weight * unit for weight in weights]
+    shares, others = _alias_table(weights)
+    head_shift = max(low_bits, 11)  # 53 bits at most: a float holds them exactly
+    doubt = float_error + 2.0 ** (head_shift - 64)
+    steepness = float(min(1 / (2 * variance), Fraction(1)))
+    table = _Table(low_bits, head_shift, shares, others, np.array(ratios), steepness, doubt)
+    return _GaussianDesign(variance, peak * unit, tuple(weights), table)
 
 
-def _keep(design: _GaussianDesign, candidates: NDArray[np.int64], stream: Stream) -> NDArray[np.bool_]:
-    distance = np.abs(candidates) - float(design.peak)
-    rough = distance * distance * design.steepness
-    return survive(rough, lambda lane: design.exponent(int(candidates[lane])), stream)
+def _densities(slope: Fraction, count: int) -> list[tuple[int, int]]:
+    """Return bounds (low, high) of 2**_PRECISION * exp(-slope * j**2) for j = 0 ... count - 1."""
+    step, change = exponential(slope)(_PRECISION), exponential(2 * slope)(_PRECISION)
+    densities = [(1 << _PRECISION, 1 << _PRECISION)]
+    for _ in range(count - 1):
+        densities.append(_product(densities[-1], step))
+        step = _product(step, change)
+    return densities
+
+
+def _product(one: tuple[int, int], two: tuple[int, int]) -> tuple[int, int]:
+    """Multiply bounds, rounding outward."""
+    return one[0] * two[0] >> _PRECISION, -(-one[1] * two[1] >> _PRECISION)
+
+
+def _alias_table(weights: list[int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Spread weights over cells of equal size, at most two to a cell (Walker's alias method, in integers)."""
+    size = 1 << _SHARE_BITS
+    left = weights + [0] * (_CELLS - len(weights))
+    others = list(range(_CELLS))
+    small = [cell for cell in others if left[cell] < size]
+    large = [cell for cell in others if left[cell] > size]
+    while small:
+        cell, other = small.pop(), large[-1]
+        others[cell] = other
+        left[other] -= size - left[cell]
+        if left[other] <= size:
+            large.pop()
+        if left[other] < size:
+            small.append(other)
+    return np.array(left, dtype=np.uint64), np.array(others, dtype=np.int64)
+
+
+def propose(table: _Table, words: NDArray[np.uint64], out: NDArray[np.int64], verdicts: NDArray[np.int8]) -> None:
+    """Kernel: turn pairs of words into candidates; accept or reject those for which floats are certain."""
+    share_mask = np.uint64((1 << _SHARE_BITS) - 1)
+    sign_bit = np.uint64(1 << _SHARE_BITS)
+    low_mask = np.uint64((1 << table.low_bits) - 1)
+    head_shift = np.uint64(table.head_shift)
+    head_unit = 2.0 ** (table.head_shift - 64)
+    eighth = table.steepness / 8
+    # Conditional expressions, because a branch that nobody can predict takes longer than both of its sides.
+    for lane in range(out.size):
+        choice, detail = words[2 * lane], words[2 * lane + 1]
+        cell = np.int64(choice >> np.uint64(_SHARE_BITS + 1))
+        other = table.others[cell]
+        block = cell if (choice & share_mask) < table.shares[cell] else other
+        low = np.int64(detail & low_mask)
+        start = block << np.int64(table.low_bits)
+        magnitude = start + low
+        negative = (choice & sign_bit) == sign_bit
+        out[lane] = -magnitude if negative else magnitude
+
+        # exp(-8 * x) is Taylor's series of exp(-x), squared three times.
+        x = float(low) * float(magnitude + start) * eighth
+        power = 1 - x * (1 - x * (1 / 2 - x * (1 / 6 - x * (1 / 24 - x * (1 / 120 - x * (1 / 720 - x * (1 / 5040)))))))
+        power *= power
+        power *= power
+        chance = table.ratios[block] * (power * power)
+        head = float(np.int64(detail >> head_shift)) * head_unit
+        verdict = (
+            _ACCEPTED if head <= chance - table.doubt else _REJECTED if head >= chance + table.doubt else _UNDECIDED
+        )
+        verdicts[lane] = _REJECTED if negative and magnitude == 0 else verdict  # 0 must not count twice
+
+
+def _gaussian_batch(design: _GaussianDesign, candidates: int, stream: Stream) -> NDArray[np.int64]:
+    """Draw so many candidates and return those that are accepted, in the order in which they were drawn."""
+    words = stream.words(2 * candidates)
+    out, verdicts = np.empty(candidates, dtype=np.int64), np.empty(candidates, dtype=np.int8)
+    kernel(propose, -(-candidates // 64))(design.table, words, out, verdicts)
+    for lane in np.flatnonzero(verdicts == _UNDECIDED):
+        value, verdicts[lane] = _decide(design, int(out[lane]), int(words[2 * lane + 1]), stream)
+        out[lane] = _saturated(value)
+    accepted: NDArray[np.int64] = out[verdicts == _ACCEPTED]
+    return accepted
+
+
+def _decide(design: _GaussianDesign, value: int, detail: int, stream: Stream) -> tuple[int, bool]:
+    """Decide exactly whether to accept a candidate; one in the last entry moves on by a geometric number of blocks."""
+    block = abs(value) >> design.table.low_bits
+    weight = design.weights[block]
+    scale = Fraction(design.peak, weight)
+    if block == len(design.weights) - 1:
+        scale *= 2
+        while int(stream.words(1)[0]) & 1:
+            scale *= 2
+            value += (1 if value > 0 else -1) << design.table.low_bits
+    chance = times(exponential(value**2 / (2 * design.variance)), scale) if value else ratio(scale)
+    shift = design.table.head_shift
+    return value, finish(chance, detail >> shift, 64 - shift, stream)
+
+
+def _saturated(value: int) -> int:
+    return max(-_INT64_MAX - 1, min(_INT64_MAX, value))
