@@ -36,6 +36,8 @@ def exponential(exponent: Fraction) -> Probability:
     """
 
     def bounds(bits: int) -> tuple[int, int]:
+        if exponent >= bits:
+            return 0, 1  # exp(-bits) < 2**-bits
         halvings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length()) if exponent else 0
         precision = bits + 2 * halvings + 16
         step = exponent / 2**halvings
@@ -195,17 +197,11 @@ def survive(rough: NDArray[np.float64], exact: Callable[[int], Fraction], stream
 # random word supplies one digit of u for all 64 lanes, so that `ROUNDS` words settle all but 2**-ROUNDS of the lanes
 # with a few bit operations. Each lane left over draws 64 more digits of its own; where even those agree with p,
 # `bernoulli` goes on.
-#
-# The same functions run compiled (numba) for large draws and interpreted for small ones: one release needs one sample,
-# and should not have to wait for a compiler.
 
 ROUNDS = 8
 TAIL_BITS = 64
 #: Words of 64 lanes handled together: large enough to amortise calls, small enough for the cache.
 CHUNK_WORDS = 512
-#: Up to here the interpreter is quicker than loading the compiled kernels.
-_INTERPRET_WORDS = 64
-_INTERPRET_TOTAL = 3_000
 
 _ONES = np.uint64(_ALL_BITS)
 _ONE = np.uint64(1)
@@ -249,7 +245,7 @@ def toss(coins: Coins, words: int, stream: Stream) -> Words:
     return bits
 
 
-def compare(heads: Words, random: NDArray[np.uint64], bits: NDArray[np.uint64], pending: NDArray[np.uint64]) -> None:
+def compare(heads: Words, random: Words, bits: Words, pending: Words) -> None:
     """Kernel: compare `ROUNDS` digits in all lanes; `pending` marks the lanes in which all of them agree."""
     for coin in range(bits.shape[0]):
         for word in range(bits.shape[1]):
@@ -264,13 +260,7 @@ def compare(heads: Words, random: NDArray[np.uint64], bits: NDArray[np.uint64], 
             pending[coin, word] = undecided
 
 
-def settle(
-    pending: NDArray[np.uint64],
-    extra: Words,
-    tails: Words,
-    bits: NDArray[np.uint64],
-    tied: NDArray[np.uint64],
-) -> int:
+def settle(pending: Words, extra: Words, tails: Words, bits: Words, tied: Words) -> int:
     """Kernel: give each pending lane a word of digits of its own; `tied` marks lanes that agree even there."""
     used = 0
     ties = 0
@@ -291,7 +281,7 @@ def settle(
     return ties
 
 
-def transpose(rows: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
+def transpose(rows: Words, out: NDArray[np.int64]) -> None:
     """Kernel: turn slices into numbers. Row j holds bit j of every lane; there are 8, 16, 32 or 64 rows.
 
     Square blocks of bits are transposed in place by swapping ever smaller halves; then every word holds
@@ -342,14 +332,24 @@ def _settle_exactly(coins: Coins, bits: Words, tied: Words, stream: Stream) -> N
                 bits[coin, word] |= mark
 
 
+# --- Kernels, compiled or not -----------------------------------------------------------------------------------------
+
+#: Up to here the interpreter is quicker than loading the compiled kernels.
+_INTERPRET_WORDS = 64
+_INTERPRET_TOTAL = 3_000
+
+
 class _Kernels:
-    """The kernels, compiled when the work is worth the wait: for one large draw, or after many small ones."""
+    """The kernels, compiled when the work is worth the wait: for one large draw, or after many small ones.
+
+    One release needs one sample, and should not have to wait for a compiler.
+    """
 
     def __init__(self) -> None:
         self.compiled: dict[str, Callable[..., Any]] = {}
-        self.interpreted_words = 0
+        self.interpreted_words = 0.0
 
-    def get(self, function: Callable[..., Any], words: int) -> Callable[..., Any]:
+    def get(self, function: Callable[..., Any], words: float) -> Callable[..., Any]:
         if function.__name__ in self.compiled:
             return self.compiled[function.__name__]
         self.interpreted_words += words
@@ -363,6 +363,6 @@ class _Kernels:
 _kernels = _Kernels()
 
 
-def kernel(function: Callable[..., Any], words: int) -> Callable[..., Any]:
-    """Return the kernel to use for so many words: as it is, or compiled."""
+def kernel(function: Callable[..., Any], words: float) -> Callable[..., Any]:
+    """Return the kernel to use for so many words of 64 samples: as it is, or compiled."""
     return _kernels.get(function, words)

@@ -49,9 +49,26 @@ from hetdp.noise.exact_coins import (
 
 #: Beyond this, a sample would not always fit into 64 bits.
 MAXIMUM_SCALE = 2**52
-#: G >= 2**J happens with probability below exp(-24) and is settled one by one.
-_OVERFLOW_EXPONENT = 24
 _INT64_MAX = 2**63 - 1
+
+#: Laplace: G >= 2**J happens with probability below exp(-24) and is settled one by one.
+_OVERFLOW_EXPONENT = 24
+
+#: Gaussian: blocks per standard deviation, at least. More of them mean fewer rejections and a longer table.
+_BLOCKS = 8
+#: The table ends where the density is below exp(-44) < 2**-63 of its peak; what is beyond is settled one by one.
+_REACH = 44
+#: Bits to which densities are computed.
+_PRECISION = 256
+#: Of a random word, 8 bits choose a cell of the table, 1 bit the sign, and 55 bits one of the cell's two blocks.
+_CELLS = 256
+_SHARE_BITS = 55
+#: Acceptance probabilities in floats are off by less than this (docs/proofs/noise.md).
+_FLOAT_ERROR = 2.0**-32
+_REJECTED, _ACCEPTED, _UNDECIDED = 0, 1, 2
+
+
+# --- Laplace ----------------------------------------------------------------------------------------------------------
 
 
 @overload
@@ -194,6 +211,9 @@ def truncated_laplace_integers(scale: Fraction, bound: int, count: int, stream: 
     return out
 
 
+# --- Gaussian ---------------------------------------------------------------------------------------------------------
+
+
 @overload
 def discrete_gaussian(sigma: Real, size: None = None, *, random_state: RandomState = None) -> int: ...
 @overload
@@ -255,20 +275,6 @@ def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray
     return out
 
 
-#: A random word chooses a block: 8 bits the cell, 1 bit the sign, 55 bits on which side of the cell's threshold it is.
-_CELLS = 256
-_SHARE_BITS = 55
-#: Blocks per standard deviation, at least; more of them mean fewer rejections and a longer table.
-_BLOCKS = 8
-#: The table ends where the density is below exp(-44) < 2**-63 of its peak.
-_REACH = 44
-#: The probabilities that `propose` computes in floats are off by less than this (docs/proofs/noise.md).
-_FLOAT_ERROR = 2.0**-32
-#: Bits to which the densities are computed.
-_PRECISION = 256
-_REJECTED, _ACCEPTED, _UNDECIDED = 0, 1, 2
-
-
 class _Table(NamedTuple):
     """What `propose` needs, so that compiled code takes it as it is."""
 
@@ -314,10 +320,8 @@ def _gaussian_design(
     while variance >= (2 * blocks << low_bits) ** 2:
         low_bits += 1
     slope = Fraction(4**low_bits) / (2 * variance)  # the density at the lower end of block j is exp(-slope * j**2)
-    last = 1
-    # From `last` on, the density at least halves from block to block: 7/10 > ln 2.
-    while slope * last**2 < reach or slope * (2 * last + 1) < Fraction(7, 10):
-        last += 1
+    # From `last` on, the density is small enough, and at least halves from block to block: 7/10 > ln 2.
+    last = max(math.isqrt(math.floor(reach / slope)) + 1, math.ceil((Fraction(7, 10) / slope - 1) / 2))
     densities = _densities(slope, last + 1)
     densities[last] = (2 * densities[last][0], 2 * densities[last][1])
     # Every weight is rounded up, by 1 at most; the first block takes what is left.
@@ -406,7 +410,7 @@ def _gaussian_batch(design: _GaussianDesign, candidates: int, stream: Stream) ->
     """Draw so many candidates and return those that are accepted, in the order in which they were drawn."""
     words = stream.words(2 * candidates)
     out, verdicts = np.empty(candidates, dtype=np.int64), np.empty(candidates, dtype=np.int8)
-    kernel(propose, -(-candidates // 64))(design.table, words, out, verdicts)
+    kernel(propose, candidates / 64)(design.table, words, out, verdicts)
     for lane in np.flatnonzero(verdicts == _UNDECIDED):
         value, verdicts[lane] = _decide(design, int(out[lane]), int(words[2 * lane + 1]), stream)
         out[lane] = _saturated(value)
