@@ -123,6 +123,14 @@ def test_no_more_than_a_twentieth_is_rejected():
         assert accepted > 94_500  # 95.2 % at least, and 5.2 standard errors of 70 candidates
 
 
+@pytest.mark.parametrize("slope", [Fraction(1, 511), Fraction(1, 128), Fraction(2, 7), Fraction(50)])
+def test_densities_are_too_small_by_less_than_the_slack(slope):
+    for block, density in enumerate(samplers._densities(slope, 181)):
+        low, high = exponential(slope * block**2)(samplers._PRECISION)
+        assert density <= high
+        assert low < density + samplers._SLACK
+
+
 # --- Floats, certified -----------------------------------------------------------------------------------------------
 
 

@@ -58,8 +58,9 @@ _OVERFLOW_EXPONENT = 24
 _BLOCKS = 8
 #: The table ends where the density is below exp(-44) < 2**-63 of its peak; what is beyond is settled one by one.
 _REACH = 44
-#: Bits to which densities are computed.
-_PRECISION = 256
+#: Densities are computed to so many bits, and are off by less than _SLACK in the last place.
+_PRECISION = 192
+_SLACK = 2**18
 #: Of a random word, 8 bits choose a cell of the table, 1 bit the sign, and 55 bits one of the cell's two blocks.
 _CELLS = 256
 _SHARE_BITS = 55
@@ -268,7 +269,7 @@ def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray
     filled = 0
     while filled < count:
         # At least 95 % of the candidates are accepted, or about half of them where nearly all noise is 0.
-        candidates = 4 + 17 * min(count - filled, 64 * CHUNK_WORDS) // 16
+        candidates = 4 + 17 * min(count - filled, 32 * CHUNK_WORDS) // 16
         accepted = _gaussian_batch(design, candidates, stream)[: count - filled]
         out[filled : filled + accepted.size] = accepted
         filled += accepted.size
@@ -323,36 +324,31 @@ def _gaussian_design(
     # From `last` on, the density is small enough, and at least halves from block to block: 7/10 > ln 2.
     last = max(math.isqrt(math.floor(reach / slope)) + 1, math.ceil((Fraction(7, 10) / slope - 1) / 2))
     densities = _densities(slope, last + 1)
-    densities[last] = (2 * densities[last][0], 2 * densities[last][1])
-    # Every weight is rounded up, by 1 at most; the first block takes what is left.
-    peak = (((1 << table_bits) - last - 1) << _PRECISION) // sum(high for _, high in densities)
-    weights = [(peak * high >> _PRECISION) + 1 for _, high in densities]
-    weights[0] += (1 << table_bits) - sum(weights)
-    ratios = [peak * low / (weight << _PRECISION) for (low, _), weight in zip(densities, weights, strict=True)]
-    ratios[last] = math.nan
+    densities[last] *= 2
+    # Every weight is rounded up, by one unit at most; the first block takes what is left.
     unit = 1 << (63 - table_bits)
-    weights = [weight * unit for weight in weights]
+    limits = [density + 2 * _SLACK for density in densities]
+    peak = (((1 << table_bits) - last - 1) << _PRECISION) // sum(limits) * unit
+    weights = [((peak * limit >> _PRECISION) // unit + 1) * unit for limit in limits]
+    weights[0] += (1 << 63) - sum(weights)
+    ratios = [peak * density / (weight << _PRECISION) for density, weight in zip(densities, weights, strict=True)]
+    ratios[last] = math.nan
     shares, others = _alias_table(weights)
     head_shift = max(low_bits, 11)  # 53 bits at most: a float holds them exactly
     doubt = float_error + 2.0 ** (head_shift - 64)
     steepness = float(min(1 / (2 * variance), Fraction(1)))
     table = _Table(low_bits, head_shift, shares, others, np.array(ratios), steepness, doubt)
-    return _GaussianDesign(variance, peak * unit, tuple(weights), table)
+    return _GaussianDesign(variance, peak, tuple(weights), table)
 
 
-def _densities(slope: Fraction, count: int) -> list[tuple[int, int]]:
-    """Return bounds (low, high) of 2**_PRECISION * exp(-slope * j**2) for j = 0 ... count - 1."""
-    step, change = exponential(slope)(_PRECISION), exponential(2 * slope)(_PRECISION)
-    densities = [(1 << _PRECISION, 1 << _PRECISION)]
+def _densities(slope: Fraction, count: int) -> list[int]:
+    """Return 2**_PRECISION * exp(-slope * j**2) for j = 0 ... count - 1, each too small by less than _SLACK."""
+    step, change = (exponential(exponent)(_PRECISION)[0] for exponent in (slope, 2 * slope))
+    densities = [1 << _PRECISION]
     for _ in range(count - 1):
-        densities.append(_product(densities[-1], step))
-        step = _product(step, change)
+        densities.append(densities[-1] * step >> _PRECISION)
+        step = step * change >> _PRECISION
     return densities
-
-
-def _product(one: tuple[int, int], two: tuple[int, int]) -> tuple[int, int]:
-    """Multiply bounds, rounding outward."""
-    return one[0] * two[0] >> _PRECISION, -(-one[1] * two[1] >> _PRECISION)
 
 
 def _alias_table(weights: list[int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -400,9 +396,8 @@ def propose(table: _Table, words: NDArray[np.uint64], out: NDArray[np.int64], ve
         power *= power
         chance = table.ratios[block] * (power * power)
         head = float(np.int64(detail >> head_shift)) * head_unit
-        verdict = (
-            _ACCEPTED if head <= chance - table.doubt else _REJECTED if head >= chance + table.doubt else _UNDECIDED
-        )
+        otherwise = _REJECTED if head >= chance + table.doubt else _UNDECIDED
+        verdict = _ACCEPTED if head <= chance - table.doubt else otherwise
         verdicts[lane] = _REJECTED if negative and magnitude == 0 else verdict  # 0 must not count twice
 
 
@@ -421,8 +416,7 @@ def _gaussian_batch(design: _GaussianDesign, candidates: int, stream: Stream) ->
 def _decide(design: _GaussianDesign, value: int, detail: int, stream: Stream) -> tuple[int, bool]:
     """Decide exactly whether to accept a candidate; one in the last entry moves on by a geometric number of blocks."""
     block = abs(value) >> design.table.low_bits
-    weight = design.weights[block]
-    scale = Fraction(design.peak, weight)
+    scale = Fraction(design.peak, design.weights[block])
     if block == len(design.weights) - 1:
         scale *= 2
         while int(stream.words(1)[0]) & 1:
