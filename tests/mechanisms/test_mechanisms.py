@@ -15,7 +15,7 @@ from hetdp import Box, mechanisms, queries
 from hetdp.core.randomness import seeded_stream
 from hetdp.mechanisms import selection
 from hetdp.mechanisms.sampling import kept_with, weight_kinds
-from hetdp.noise.coins import choose_one, ratio, survive, toss_kinds
+from hetdp.noise.exact_coins import choose_one, ratio, survive, toss_kinds
 from hetdp.sketching.bit_law import exact_chance_of_one
 
 pytestmark = pytest.mark.slow

@@ -10,15 +10,23 @@ from tests.support.statistics_helpers import FALSE_ALARM, fit_pvalue, gaussian_l
 import hetdp
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
-from hetdp.noise import coins, gaussian, laplace
+from hetdp.noise import exact_coins, samplers
+from hetdp.noise.samplers import truncated_laplace_integers
 
 SAMPLES = 400_000
 SCALES = [Fraction(1, 10), Fraction(1, 2), 1, Fraction(10, 3), 10, 1000, 0.7]
+BOUNDS = [(Fraction(1, 2), 1), (Fraction(10, 3), 2), (Fraction(10), 0), (Fraction(10), 25), (Fraction(100), 20)]
 SIGMAS = [Fraction(1, 4), 0.5, 1, Fraction(7, 3), 10, 1000]
 
 
 def laplace_pvalue(samples, scale):
     return fit_pvalue(samples, partial(laplace_log_weights, scale=float(scale)), float(scale))
+
+
+def laplace_samples(design, count, *, seed):
+    out = np.empty(count, dtype=np.int64)
+    samplers._fill_with_laplace(design, seeded_stream(seed), out)
+    return out
 
 
 def gaussian_pvalue(samples, sigma):
@@ -69,42 +77,22 @@ def test_large_scales_have_exponential_magnitude(scale):
 
 @pytest.mark.parametrize("tail_bits", [1, 4])
 def test_the_exact_continuation_does_not_bend_the_distribution(tail_bits):
-    design = laplace._design(Fraction(5), tail_bits=tail_bits)
-    stream = seeded_stream(17)
-    samples = np.concatenate([laplace._chunk(design, 64, stream) for _ in range(12)])
+    samples = laplace_samples(samplers._laplace_design(Fraction(5), tail_bits=tail_bits), 12 * 4096, seed=17)
     assert laplace_pvalue(samples, 5) > FALSE_ALARM
 
 
 def test_the_overflow_path_does_not_bend_the_distribution():
     # exp(-1/2): two samples in five have digits above the coins and go through `_add_overflow`.
-    design = laplace._design(Fraction(7), overflow_exponent=Fraction(1, 2))
-    stream = seeded_stream(18)
-    samples = np.concatenate([laplace._chunk(design, 64, stream) for _ in range(8)])
+    design = samplers._laplace_design(Fraction(7), overflow_exponent=Fraction(1, 2))
+    samples = laplace_samples(design, 8 * 4096, seed=18)
     assert laplace_pvalue(samples, 7) > FALSE_ALARM
 
 
 def test_dropping_the_overflow_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(laplace, "_add_overflow", lambda *_: None)
-    design = laplace._design(Fraction(7), overflow_exponent=Fraction(1, 2))
-    samples = np.concatenate([laplace._chunk(design, 64, seeded_stream(18)) for _ in range(8)])
+    monkeypatch.setattr(samplers, "_add_overflow", lambda *_: None)
+    design = samplers._laplace_design(Fraction(7), overflow_exponent=Fraction(1, 2))
+    samples = laplace_samples(design, 8 * 4096, seed=18)
     assert laplace_pvalue(samples, 7) < FALSE_ALARM
-
-
-@pytest.mark.parametrize("rest", [2, 6])
-def test_the_gaussian_exact_rest_does_not_bend_the_distribution(monkeypatch, rest):
-    # Pretend the exponent is known to `rest` bits only, so that exact arithmetic finishes most decisions.
-    monkeypatch.setattr(coins, "_REST", rest)
-    monkeypatch.setattr(coins, "_ROUNDING", 2.0 ** -(rest + 2))
-    coins._kill_coins.cache_clear()
-    samples = hetdp.discrete_gaussian(3, 20_000, random_state=19)
-    coins._kill_coins.cache_clear()
-    assert gaussian_pvalue(samples, 3) > FALSE_ALARM
-
-
-def test_ignoring_the_gaussian_rest_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(coins, "_ROUNDING", 0.25)  # the exponent rounded down by up to a quarter, and left there
-    samples = hetdp.discrete_gaussian(3, SAMPLES, random_state=20)
-    assert gaussian_pvalue(samples, 3) < FALSE_ALARM
 
 
 def test_tiny_parameters_give_zero():
@@ -113,33 +101,22 @@ def test_tiny_parameters_give_zero():
     assert not hetdp.discrete_gaussian(1e-200, 100).any()
 
 
-def test_saturated_exponents_are_still_exact(monkeypatch):
-    # With one whole bit, exponents above 2 saturate and exact arithmetic decides the survivors.
-    monkeypatch.setattr(coins, "_WHOLE_BITS", 1)
-    monkeypatch.setattr(coins, "_DIGITS", coins._FRACTION_BITS + 1)
-    monkeypatch.setattr(coins, "_SATURATED", (1 << (coins._FRACTION_BITS + 1)) - 1)
-    coins._kill_coins.cache_clear()
-    samples = hetdp.discrete_gaussian(2, 40_000, random_state=21)
-    coins._kill_coins.cache_clear()
-    assert gaussian_pvalue(samples, 2) > FALSE_ALARM
-
-
 def test_compiled_and_interpreted_kernels_agree_bit_for_bit(monkeypatch):
     def draw():
         return (
-            laplace.laplace_integers(Fraction(1000), 1000, seeded_stream(3)),
-            gaussian.gaussian_integers(Fraction(1000), 500, seeded_stream(3)),
+            samplers.laplace_integers(Fraction(1000), 1000, seeded_stream(3)),
+            samplers.gaussian_integers(Fraction(1000), 500, seeded_stream(3)),
         )
 
-    kernels = coins._Kernels()
+    kernels = exact_coins._Kernels()
     for name in ("compare", "settle", "transpose"):
-        kernels.get(getattr(coins, name), 10**6)
-    monkeypatch.setattr(coins, "_kernels", kernels)
+        kernels.get(getattr(exact_coins, name), 10**6)
+    monkeypatch.setattr(exact_coins, "_kernels", kernels)
     fast = draw()
-    monkeypatch.setattr(coins, "_kernels", coins._Kernels())
-    monkeypatch.setattr(coins, "_INTERPRET_TOTAL", 10**9)
+    monkeypatch.setattr(exact_coins, "_kernels", exact_coins._Kernels())
+    monkeypatch.setattr(exact_coins, "_INTERPRET_TOTAL", 10**9)
     slow = draw()
-    assert not coins._kernels.compiled
+    assert not exact_coins._kernels.compiled
     for one, two in zip(fast, slow, strict=True):
         assert np.array_equal(one, two)
 
@@ -154,9 +131,9 @@ def test_transpose_puts_every_lane_where_lane_position_says(width):
         for lane in range(64):
             number = sum(((int(rows[row, word]) >> lane) & 1) << row for row in range(width))
             number -= (number >> (width - 1)) << width
-            expected[coins.lane_position(lane, word, width, words)] = number
+            expected[exact_coins.lane_position(lane, word, width, words)] = number
     out = np.empty(64 * words, dtype=np.int64)
-    coins.transpose(rows.copy(), out)
+    exact_coins.transpose(rows.copy(), out)
     assert np.array_equal(out, expected)
 
 
@@ -186,3 +163,46 @@ def test_bad_scales_are_refused_by_name(bad):
 def test_bad_sizes_are_refused():
     with pytest.raises(InvalidInput, match="size must be a whole number of at least 0"):
         hetdp.discrete_laplace(1, -1)
+
+
+def truncated_pvalue(samples, scale, bound):
+    def log_weights(support):
+        return np.where(np.abs(support) <= bound, laplace_log_weights(support, float(scale)), -np.inf)
+
+    return fit_pvalue(samples, log_weights, float(scale))
+
+
+@pytest.mark.parametrize(("scale", "bound"), BOUNDS)
+def test_it_fits_its_distribution_and_stays_inside(scale, bound):
+    samples = truncated_laplace_integers(scale, bound, SAMPLES, seeded_stream(31))
+    assert samples.size == SAMPLES
+    assert int(np.abs(samples).max()) == bound
+    assert bound == 0 or truncated_pvalue(samples, scale, bound) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("scale", "bound"), [(9.7, 25), (10.3, 25), (10, 24), (10, 26), (10, 10**6)])
+def test_a_wrong_scale_and_a_wrong_bound_are_rejected(scale, bound):
+    """Clipping to the bound, or drawing from another law, would show just as these do."""
+    samples = truncated_laplace_integers(Fraction(10), 25, SAMPLES, seeded_stream(32))
+    assert truncated_pvalue(samples, scale, bound) < FALSE_ALARM
+
+
+def test_large_scales_end_at_the_bound():
+    scale, bound = Fraction(2**40), 3 * 2**40
+    samples = truncated_laplace_integers(scale, bound, SAMPLES, seeded_stream(33)) / 2.0**40
+    assert np.abs(samples).max() <= 3
+    # Given |X| <= 3 an exponential has mean 1 - 3/(e^3 - 1) and standard deviation below 1: 5.2 standard errors, 2e-7.
+    assert abs(np.abs(samples).mean() - (1 - 3 / np.expm1(3))) < 5.2 / SAMPLES**0.5
+    assert abs((samples < 0).mean() - 0.5) < 5.2 * 0.5 / SAMPLES**0.5
+
+
+def test_no_sample_is_drawn_for_nothing():
+    stream = seeded_stream(34)
+    assert truncated_laplace_integers(Fraction(1), 5, 0, stream).size == 0
+    assert stream.drawn == 0
+
+
+@pytest.mark.parametrize("bad", [-1, 2**63 - 1, 2.5, True])
+def test_bad_bounds_are_refused(bad):
+    with pytest.raises(InvalidInput, match=r"bound must be"):
+        truncated_laplace_integers(Fraction(1), bad, 1, seeded_stream(1))

@@ -10,8 +10,7 @@ import pytest
 import hetdp
 from hetdp import Box, mechanisms, queries
 from hetdp.core.randomness import seeded_stream
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import laplace_integers
+from hetdp.noise.samplers import gaussian_integers, laplace_integers
 from tests.support.errors import refused
 
 ONE = queries.total(Box([0], [1]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.support.errors import refused
 
-from hetdp.noise.coins import binary_digits, exponential
+from hetdp.noise.exact_coins import binary_digits, exponential
 from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.sketching.bit_law import (
     ROUNDS,

@@ -17,7 +17,7 @@ from tests.support.statistics_helpers import FALSE_ALARM
 from hetdp import audit, mechanisms
 from hetdp.core.randomness import seeded_stream
 from hetdp.node import dials as node_dials
-from hetdp.noise.coins import binary_digits, logistic
+from hetdp.noise.exact_coins import binary_digits, logistic
 from hetdp.profiles.steps import WEIGHT_STEPS, code_profiles, weight_codes
 from hetdp.sketching import _kernels, drawing
 from hetdp.sketching.bit_law import chance_of_one, sketch_tables

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from hetdp import Profiles
-from hetdp.noise.coins import binary_digits
+from hetdp.noise.exact_coins import binary_digits
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 from hetdp.sketching.bit_law import USUAL_TUNING, exact_chance_of_one
 from hetdp.sketching.drawing import Sketches

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.files import as_frame
 from hetdp.core.randomness import RandomState, Stream, simulation_stream
-from hetdp.noise.laplace import laplace_integers
+from hetdp.noise.samplers import laplace_integers
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, code_profiles
 from hetdp.sketching.bit_law import GROUP_WORDS

@@ -13,7 +13,7 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms.queries.query import ItemwiseQuery, exact_sum
 from hetdp.mechanisms.rounding import choose_grid
 from hetdp.mechanisms.stretching import StretchedPlan
-from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
+from hetdp.noise.samplers import MAXIMUM_SCALE, laplace_integers
 
 #: Covers the rounding of the few products that a distortion is made of.
 _ROUNDED_UP = 1 + 2.0**-48

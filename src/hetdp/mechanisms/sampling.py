@@ -17,7 +17,7 @@ from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import FullLossPlan, Mechanism, Plan, as_weights
 from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.stretching import Stretched
-from hetdp.noise.coins import Probability, exponential, toss_kinds
+from hetdp.noise.exact_coins import Probability, exponential, toss_kinds
 from hetdp.profiles import Box, PrivacyWeights
 
 _MOST_KINDS = 4096

@@ -20,7 +20,7 @@ from hetdp.core.checks import finite, float_vector, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms.mechanism import Floats, FullLossPlan, Mechanism, as_weights, require_plain_epsilon
-from hetdp.noise.coins import choose_one, survive
+from hetdp.noise.exact_coins import choose_one, survive
 from hetdp.profiles import Box, Categories, PrivacyWeights
 
 Steps = NDArray[np.int64]

@@ -27,8 +27,7 @@ from hetdp.mechanisms.intervals import noise_quantile
 from hetdp.mechanisms.mechanism import Mechanism, Plan, as_weights
 from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query
 from hetdp.mechanisms.rounding import choose_grid, floor_product, product_up
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
+from hetdp.noise.samplers import MAXIMUM_SCALE, gaussian_integers, laplace_integers
 from hetdp.profiles import Box, PrivacyWeights
 
 _LARGEST_SCALE = 2**1000

@@ -22,8 +22,7 @@ from hetdp.mechanisms.intervals import noise_quantile
 from hetdp.mechanisms.mechanism import Mechanism, Plan, as_weights
 from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query, Steps, Whole
 from hetdp.mechanisms.rounding import choose_grid, product_up
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import MAXIMUM_SCALE, laplace_integers
+from hetdp.noise.samplers import MAXIMUM_SCALE, gaussian_integers, laplace_integers
 from hetdp.profiles import Box, PrivacyWeights
 
 DEFAULT_BOUNDARIES = (1.0, 0.5, 0.25)

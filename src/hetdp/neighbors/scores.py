@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import Real, fraction, whole
 from hetdp.core.randomness import Stream
-from hetdp.noise.laplace import laplace_integers
+from hetdp.noise.samplers import laplace_integers
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 from hetdp.sketching.reading import rare_tail, significance
 

@@ -1,2 +1,1 @@
-from .gaussian import discrete_gaussian as discrete_gaussian
-from .laplace import discrete_laplace as discrete_laplace
+from .samplers import discrete_gaussian as discrete_gaussian, discrete_laplace as discrete_laplace

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import kernel
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import MAXIMUM_SCALE
+from hetdp.noise.samplers import MAXIMUM_SCALE, gaussian_integers
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 from hetdp.recommender.model import Evidence
 from hetdp.recommender.parts import Learning, Part

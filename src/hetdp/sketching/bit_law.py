@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import Real, fraction
 from hetdp.core.errors import InvalidInput
-from hetdp.noise.coins import Probability, binary_digits, complement, exponential, logistic
-from hetdp.noise.tables import BITS, as_words
+from hetdp.noise.exact_coins import Probability, binary_digits, complement, exponential, logistic
+from hetdp.noise.lookup_tables import BITS, as_words
 from hetdp.profiles.steps import WEIGHT_STEPS
 
 #: Digits of q compared for 64 users at once; one coin in 256 needs the next 128, and gets them for itself.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hetdp.core.checks import whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import KeyedWords, Stream
-from hetdp.noise.coins import toss_kinds
+from hetdp.noise.exact_coins import toss_kinds
 from hetdp.profiles.steps import CodedProfiles
 from hetdp.sketching.bit_law import GROUP_WORDS, ROUNDS, USUAL_TUNING, chance_of_one, coins, contrast, sketch_tables
 

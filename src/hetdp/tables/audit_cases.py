@@ -18,7 +18,7 @@ from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_c
 from hetdp.auditing.scales import FrontDoor, Reached
 from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.noise.truncated import truncated_laplace_integers
+from hetdp.noise.samplers import truncated_laplace_integers
 from hetdp.tables.aggregates import count, mean, total, variance
 from hetdp.tables.answer import TableAnswer
 from hetdp.tables.keys import chosen, key_noise_scale, threshold, unknown_keys

@@ -13,8 +13,7 @@ from fractions import Fraction
 from hetdp.core.checks import Real, chance, fraction, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.noise.laplace import MAXIMUM_SCALE
-from hetdp.noise.truncated import truncated_laplace_integers
+from hetdp.noise.samplers import MAXIMUM_SCALE, truncated_laplace_integers
 
 #: Decimals whose operations, exp and ln among them, are each off by less than 10**-118 of the result.
 _PRECISE = Context(prec=120, Emax=MAX_EMAX, Emin=MIN_EMIN)

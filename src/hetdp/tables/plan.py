@@ -12,7 +12,7 @@ from hetdp.core.checks import Real, float_up, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import counted, listed
 from hetdp.mechanisms.intervals import MOST_LEVEL, smallest_level, up
-from hetdp.noise.laplace import MAXIMUM_SCALE
+from hetdp.noise.samplers import MAXIMUM_SCALE
 from hetdp.profiles.reading import checked_default
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hetdp.core.checks import Real, float_up
 from hetdp.core.errors import DataError, HetdpError, InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.noise.laplace import laplace_integers
+from hetdp.noise.samplers import laplace_integers
 from hetdp.profiles.formats import check_columns
 from hetdp.tables.aggregates import Aggregate
 from hetdp.tables.answer import Row, TableAnswer

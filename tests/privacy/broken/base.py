@@ -17,7 +17,7 @@ from hetdp.auditing.scales import FrontDoor, scale_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.noise.laplace import laplace_integers
+from hetdp.noise.samplers import laplace_integers
 
 Floats = NDArray[np.float64]
 #: What is audited: a mechanism as a function of a profile, or a sampler.

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from hetdp.auditing.subjects import fresh_seed
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.noise.gaussian import gaussian_integers
-from hetdp.noise.laplace import laplace_integers
+from hetdp.noise.samplers import gaussian_integers, laplace_integers
 from tests.privacy.broken.base import (
     GRID,
     Build,

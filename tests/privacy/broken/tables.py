@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from hetdp.noise.laplace import laplace_integers
+from hetdp.noise.samplers import laplace_integers
 from hetdp.tables import audit_cases, release
 from hetdp.tables.audit_cases import (
     FRONT_DOORS,

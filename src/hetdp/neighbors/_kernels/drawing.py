@@ -1,4 +1,4 @@
-"""Kernels: exact draws from random words and the tables of `noise.tables`.
+"""Kernels: exact draws from random words and the tables of `noise.lookup_tables`.
 
 Each takes the words and the position of the next unused one, and returns the outcome and the position after it.
 """
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.compiled import inlined, inner
-from hetdp.noise.tables import LaplaceTables
+from hetdp.noise.lookup_tables import LaplaceTables
 
 Words = NDArray[np.uint64]
 

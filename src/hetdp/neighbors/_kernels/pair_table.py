@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inlined, kernel
 from hetdp.neighbors._kernels.comparing import score
 from hetdp.neighbors._kernels.drawing import draw_laplace
-from hetdp.noise.tables import LaplaceTables
+from hetdp.noise.lookup_tables import LaplaceTables
 
 Places = NDArray[np.int64]
 Ids = NDArray[np.int32]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hetdp.core.compiled import inner, kernel
 from hetdp.neighbors._kernels.accumulating import InvertedIndex, accumulate, accumulate_listed, count_touches, reset
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
-from hetdp.noise.tables import LARGEST_COUNT, LaplaceTables, ThresholdTables
+from hetdp.noise.lookup_tables import LARGEST_COUNT, LaplaceTables, ThresholdTables
 
 #: Places in the state of every kernel: whose turn it is, how often their words ran out, and whose words come first.
 TURN, REFILLS, FIRST = range(3)

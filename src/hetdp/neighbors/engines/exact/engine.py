@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hetdp.core.randomness import KeyedWords, Stream
 from hetdp.neighbors.engines.base import Engine, Fitted, NeighborLists, Progress, Run, Search, in_batches
 from hetdp.neighbors.scores import Scoring
-from hetdp.noise.tables import laplace_tables, threshold_tables
+from hetdp.noise.lookup_tables import laplace_tables, threshold_tables
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles, Holdings, read_only
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hetdp.core.checks import whole
 from hetdp.core.randomness import KeyedWords
-from hetdp.noise.tables import LaplaceTables, laplace_tables
+from hetdp.noise.lookup_tables import LaplaceTables, laplace_tables
 from hetdp.profiles.steps import WEIGHT_STEPS, CodedProfiles
 
 Ids = NDArray[np.int32]

@@ -5,8 +5,8 @@ binary expansion, digit by digit, as far as the random bits make us look. Everyt
 decision is ever rounded; the argument is in docs/proofs/noise.md.
 
 From the bottom up: probabilities (`exponential`, `logistic`, ...); one coin (`bernoulli`); a coin per lane, each of its
-own kind (`toss_kinds`), and a uniform choice (`choose_one`); the same row of coins for 64 lanes at once (`toss`); and
-coins of probability exp(-g) for many exponents g (`survive`).
+own kind (`toss_kinds`), or of probability exp(-g) for many exponents g (`survive`); a uniform choice (`choose_one`);
+and the same row of coins for 64 lanes at once (`toss`).
 """
 
 from collections.abc import Callable, Sequence
@@ -36,6 +36,8 @@ def exponential(exponent: Fraction) -> Probability:
     """
 
     def bounds(bits: int) -> tuple[int, int]:
+        if exponent >= bits:
+            return 0, 1  # exp(-bits) < 2**-bits
         halvings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length()) if exponent else 0
         precision = bits + 2 * halvings + 16
         step = exponent / 2**halvings
@@ -85,12 +87,14 @@ def ratio(value: Fraction) -> Probability:
     return bounds
 
 
-def magnify(probability: Probability, power: int) -> Probability:
-    """Return 2**power * probability, which must be at most 1."""
+def times(probability: Probability, factor: Fraction) -> Probability:
+    """Return factor * probability, which must be at most 1."""
+    extra = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 1)
 
     def bounds(bits: int) -> tuple[int, int]:
-        low, high = probability(bits + power)
-        return low, min(high, 1 << bits)
+        low, high = probability(bits + extra)
+        whole = factor.denominator << extra
+        return low * factor.numerator // whole, min(-(-high * factor.numerator // whole), 1 << bits)
 
     return bounds
 
@@ -122,6 +126,12 @@ def bernoulli(probability: Probability, stream: Stream, *, skip_bits: int = 0) -
         if word != digits:
             return word < digits
         known += _WORD_BITS
+
+
+def finish(probability: Probability, head: int, bits: int, stream: Stream) -> bool:
+    """Finish a toss: `head` is the first `bits` bits of the uniform number, and what else it takes is drawn."""
+    digits = binary_digits(probability, bits)
+    return head < digits if head != digits else bernoulli(probability, stream, skip_bits=bits)
 
 
 # --- A coin per lane, each of its own kind ---------------------------------------------------------------------------
@@ -156,6 +166,30 @@ def choose_one(eligible: NDArray[np.bool_], stream: Stream) -> int:
             return int(winners[0])
 
 
+#: Floats decide in `survive` where they are certain: they are off by less than this (docs/proofs/noise.md).
+_FLOAT_ERROR = 2.0**-40
+
+
+def survive(rough: NDArray[np.float64], exact: Callable[[int], Fraction], stream: Stream) -> NDArray[np.bool_]:
+    """Toss one coin of probability exp(-g) per lane.
+
+    `rough` holds the exponents g >= 0, each off by less than 2**-41 where it is below 64; above, only "large" matters.
+    `exact` gives the exponent of a lane as an exact fraction, and is hardly ever called: how many random words are
+    drawn does not depend on the exponents, but for that.
+    """
+    words = stream.words(rough.size)
+    heads = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    # exp(-512 * x) is Taylor's series of exp(-x), squared nine times.
+    x = np.minimum(rough, 64.0) / 512
+    powers = 1 - x * (1 - x * (1 / 2 - x * (1 / 6 - x * (1 / 24 - x * (1 / 120 - x * (1 / 720 - x / 5040))))))
+    for _ in range(9):
+        powers *= powers
+    alive: NDArray[np.bool_] = heads < powers
+    for lane in np.flatnonzero(np.abs(heads - powers) <= _FLOAT_ERROR):
+        alive[lane] = finish(exponential(exact(int(lane))), int(words[lane]), _WORD_BITS, stream)
+    return alive
+
+
 # --- The same coins for 64 lanes at once ------------------------------------------------------------------------------
 #
 # A slice is a 64-bit word that holds one coin for each of 64 lanes (samples). A coin with probability p = 0.b1b2b3...
@@ -163,17 +197,11 @@ def choose_one(eligible: NDArray[np.bool_], stream: Stream) -> int:
 # random word supplies one digit of u for all 64 lanes, so that `ROUNDS` words settle all but 2**-ROUNDS of the lanes
 # with a few bit operations. Each lane left over draws 64 more digits of its own; where even those agree with p,
 # `bernoulli` goes on.
-#
-# The same functions run compiled (numba) for large draws and interpreted for small ones: one release needs one sample,
-# and should not have to wait for a compiler.
 
 ROUNDS = 8
 TAIL_BITS = 64
 #: Words of 64 lanes handled together: large enough to amortise calls, small enough for the cache.
-CHUNK_WORDS = 256
-#: Up to here the interpreter is quicker than loading the compiled kernels.
-_INTERPRET_WORDS = 64
-_INTERPRET_TOTAL = 3_000
+CHUNK_WORDS = 512
 
 _ONES = np.uint64(_ALL_BITS)
 _ONE = np.uint64(1)
@@ -217,7 +245,7 @@ def toss(coins: Coins, words: int, stream: Stream) -> Words:
     return bits
 
 
-def compare(heads: Words, random: NDArray[np.uint64], bits: NDArray[np.uint64], pending: NDArray[np.uint64]) -> None:
+def compare(heads: Words, random: Words, bits: Words, pending: Words) -> None:
     """Kernel: compare `ROUNDS` digits in all lanes; `pending` marks the lanes in which all of them agree."""
     for coin in range(bits.shape[0]):
         for word in range(bits.shape[1]):
@@ -232,13 +260,7 @@ def compare(heads: Words, random: NDArray[np.uint64], bits: NDArray[np.uint64], 
             pending[coin, word] = undecided
 
 
-def settle(
-    pending: NDArray[np.uint64],
-    extra: Words,
-    tails: Words,
-    bits: NDArray[np.uint64],
-    tied: NDArray[np.uint64],
-) -> int:
+def settle(pending: Words, extra: Words, tails: Words, bits: Words, tied: Words) -> int:
     """Kernel: give each pending lane a word of digits of its own; `tied` marks lanes that agree even there."""
     used = 0
     ties = 0
@@ -259,7 +281,7 @@ def settle(
     return ties
 
 
-def transpose(rows: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
+def transpose(rows: Words, out: NDArray[np.int64]) -> None:
     """Kernel: turn slices into numbers. Row j holds bit j of every lane; there are 8, 16, 32 or 64 rows.
 
     Square blocks of bits are transposed in place by swapping ever smaller halves; then every word holds
@@ -276,10 +298,11 @@ def transpose(rows: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
                 mask ^= _ONE << np.uint64(bit)
         for row in range(width):
             if row & half == 0:
+                upper, lower = rows[row], rows[row + half]
                 for word in range(words):
-                    swap = ((rows[row, word] >> shift) ^ rows[row + half, word]) & mask
-                    rows[row + half, word] ^= swap
-                    rows[row, word] ^= swap << shift
+                    swap = ((upper[word] >> shift) ^ lower[word]) & mask
+                    lower[word] ^= swap
+                    upper[word] ^= swap << shift
         half >>= 1
     signed = rows.view(np.int64)
     spare = np.int64(64 - width)
@@ -287,8 +310,9 @@ def transpose(rows: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
     for row in range(width):
         for part in range(64 // width):
             left = np.int64(64 - width * (part + 1))
+            source, target = signed[row], out[place : place + words]
             for word in range(words):
-                out[place + word] = (signed[row, word] << left) >> spare
+                target[word] = (source[word] << left) >> spare
             place += words
 
 
@@ -308,14 +332,24 @@ def _settle_exactly(coins: Coins, bits: Words, tied: Words, stream: Stream) -> N
                 bits[coin, word] |= mark
 
 
+# --- Kernels, compiled or not -----------------------------------------------------------------------------------------
+
+#: Up to here the interpreter is quicker than loading the compiled kernels.
+_INTERPRET_WORDS = 64
+_INTERPRET_TOTAL = 3_000
+
+
 class _Kernels:
-    """The kernels, compiled when the work is worth the wait: for one large draw, or after many small ones."""
+    """The kernels, compiled when the work is worth the wait: for one large draw, or after many small ones.
+
+    One release needs one sample, and should not have to wait for a compiler.
+    """
 
     def __init__(self) -> None:
         self.compiled: dict[str, Callable[..., Any]] = {}
-        self.interpreted_words = 0
+        self.interpreted_words = 0.0
 
-    def get(self, function: Callable[..., Any], words: int) -> Callable[..., Any]:
+    def get(self, function: Callable[..., Any], words: float) -> Callable[..., Any]:
         if function.__name__ in self.compiled:
             return self.compiled[function.__name__]
         self.interpreted_words += words
@@ -329,66 +363,6 @@ class _Kernels:
 _kernels = _Kernels()
 
 
-def kernel(function: Callable[..., Any], words: int) -> Callable[..., Any]:
-    """Return the kernel to use for so many words: as it is, or compiled."""
+def kernel(function: Callable[..., Any], words: float) -> Callable[..., Any]:
+    """Return the kernel to use for so many words of 64 samples: as it is, or compiled."""
     return _kernels.get(function, words)
-
-
-# --- Coins of probability exp(-g), many exponents g at once, without an exponential -----------------------------------
-#
-# Write g in binary: exp(-g) is the product of exp(-2**k) over its set digits. One word of independent "kill" coins per
-# lane, digit k being 1 with probability 1 - exp(-2**k), decides: a lane survives if and only if `digits & kill == 0`.
-#
-# The digits come from a floating-point g that is rounded down by more than its error. What was cut off is less than
-# 2**-_REST, so a coin with that probability tells when exact arithmetic must finish the decision.
-
-_FRACTION_BITS = 40
-_WHOLE_BITS = 8
-_DIGITS = _FRACTION_BITS + _WHOLE_BITS
-_SATURATED = (1 << _DIGITS) - 1
-#: Callers know their exponents to within 2**-41 (below saturation); rounded down by 2**-40, then to 40 digits.
-_ROUNDING = 2.0**-40
-_REST = 38
-
-
-def survive(rough: NDArray[np.float64], exact: Callable[[int], Fraction], stream: Stream) -> NDArray[np.bool_]:
-    """Toss one coin of probability exp(-g) per lane.
-
-    `rough` holds the exponents g >= 0, each off by less than 2**-41 where it is below 256; above, only "large" matters.
-    `exact` gives the exponent of a lane as an exact fraction, and is hardly ever called: how many random words are
-    drawn does not depend on the exponents, but for that.
-    """
-    out = np.empty(rough.size, dtype=np.bool_)
-    for begin in range(0, rough.size, 64 * CHUNK_WORDS):
-        part = slice(begin, begin + 64 * CHUNK_WORDS)
-        out[part] = _survive(rough[part], lambda lane, begin=begin: exact(begin + lane), stream)  # type: ignore[misc]
-    return out
-
-
-def _survive(rough: NDArray[np.float64], exact: Callable[[int], Fraction], stream: Stream) -> NDArray[np.bool_]:
-    words = -(-rough.size // 64)
-    kill = np.empty(64 * words, dtype=np.int64)
-    rows = np.zeros((64, words), dtype=np.uint64)
-    rows[: _DIGITS + 1] = toss(_kill_coins(), words, stream)
-    kernel(transpose, words)(rows, kill)
-    kill = kill[: rough.size]
-
-    lowered = np.clip(rough - _ROUNDING, 0.0, 2.0**_WHOLE_BITS)
-    digits = np.minimum(np.floor(lowered * 2.0**_FRACTION_BITS), _SATURATED).astype(np.int64)
-    alive: NDArray[np.bool_] = (digits & kill) == 0
-
-    unsure = alive & ((digits == _SATURATED) | (kill >> _DIGITS != 0))
-    for lane in np.flatnonzero(unsure):
-        rest = exact(int(lane)) - Fraction(int(digits[lane]), 2**_FRACTION_BITS)
-        if digits[lane] == _SATURATED:
-            alive[lane] = bernoulli(exponential(rest), stream)
-        else:
-            # The coin of probability 2**-_REST has fallen; given that, death has 2**_REST times its chance.
-            alive[lane] = not bernoulli(magnify(complement(exponential(rest)), _REST), stream)
-    return alive
-
-
-@lru_cache(maxsize=1)
-def _kill_coins() -> Coins:
-    digits = [complement(exponential(Fraction(2) ** (place - _FRACTION_BITS))) for place in range(_DIGITS)]
-    return Coins.of([*digits, ratio(Fraction(1, 2**_REST))], tail_bits=TAIL_BITS)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.core.errors import InvalidInput
-from hetdp.noise.coins import binary_digits, exponential, logistic
+from hetdp.noise.exact_coins import binary_digits, exponential, logistic
 
 #: Digits kept of every probability. Beyond them, two words in a row would have to agree with the table.
 BITS = 128

@@ -13,7 +13,7 @@ from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import seeded_stream
 from hetdp.neighbors._kernels.drawing import draw_geometric, draw_laplace, toss
 from hetdp.neighbors._kernels.selecting import draw_count, draw_place
-from hetdp.noise.tables import LARGEST_COUNT, laplace_tables, threshold_tables
+from hetdp.noise.lookup_tables import LARGEST_COUNT, laplace_tables, threshold_tables
 
 SCALES = [Fraction(1, 3), Fraction(7, 5), Fraction(255, 3), Fraction(255), Fraction(2550), Fraction(10**6, 7)]
 DRAWS = 200_000
