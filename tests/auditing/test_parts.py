@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from hetdp import Box, queries, stretch
+from hetdp.auditing.audit_all import BatteryReport
 from hetdp.auditing.events import apparent_loss, certified_log_ratio, learn_events, learn_features, precision_feature
-from hetdp.auditing.registry import BatteryReport
 from hetdp.auditing.report import NOTHING, AuditReport, AuditRow, Finding
-from hetdp.auditing.statistical import detectable_loss
+from hetdp.auditing.statistical import plan_samples
 from hetdp.auditing.subjects import (
     OutputReader,
     claims_for,
@@ -32,7 +32,7 @@ def test_the_search_for_a_pair_climbs():
 
 
 def test_bounds():
-    assert detectable_loss(1.0, 33_240, confidence=0.999, comparisons=1) == pytest.approx(1.1, abs=0.005)
+    assert plan_samples(1.0, samples=33_240).detectable == pytest.approx(1.1, abs=0.005)
     assert certified_log_ratio([500, 0], 1000, [100, 0], 1000, false_alarm=1e-3).round(3).tolist() == [1.2, 0]
     assert apparent_loss(np.zeros((500, 1)), np.ones((500, 1))) > 3
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hetdp import auditing
-from hetdp.auditing.registry import Case
+from hetdp.auditing.audit_all import Case
 from hetdp.auditing.report import Finding
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "auditing.md"
@@ -116,14 +116,15 @@ def test_control_c_prints_what_is_known(run, small):
     [
         ((), 2, "either FILE.py:FUNCTION or one of"),
         (("mine.py:bad", "--all"), 2, "either FILE.py:FUNCTION or one of"),
-        (("mine.py:bad",), 2, "--claimed and --adjacent must be given"),
+        (("mine.py:bad",), 2, "claimed must be given"),
+        (("mine.py:bad", "--claimed", "1"), 2, "adjacent must be given"),
         (("mine.py:bad", "--claimed", "x", "--adjacent", ADJACENT), 3, "--claimed must be JSON"),
         (("mine.py:bad", "--claimed", "Infinity", "--adjacent", ADJACENT), 2, "claimed must be a finite number"),
         (("mine.py:bad", "--claimed", "1", "--adjacent", "no.json"), 3, "--adjacent must be a JSON file"),
         (("mine.py:bad", "--claimed", "1", "--adjacent", "[[[0], [0]]]"), 2, "differ in exactly one item"),
         (("mine.py:bad", "--claimed", "1", "--adjacent", "3"), 2, "adjacent must be a list of pairs"),
         (("mine.py", "--claimed", "1", "--adjacent", ADJACENT), 3, "as FILE.py:FUNCTION"),
-        (("no.py:f", "--claimed", "1", "--adjacent", ADJACENT), 3, "must exist"),
+        (("no.py:f", "--claimed", "1", "--adjacent", ADJACENT), 3, "File not found: no.py"),
         (("mine.py:nothing", "--claimed", "1", "--adjacent", ADJACENT), 3, "must define a function"),
         (("mine.py:number", "--claimed", "1", "--adjacent", ADJACENT), 3, "must define a function"),
         (("--all", "-o", "nowhere/report.json"), 3, "--output"),

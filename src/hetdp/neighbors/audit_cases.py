@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
-from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.audit_all import Case, replay_case, scale_case, statistical_case
+from hetdp.auditing.scales import PublicCall as FrontDoor, Reached
 from hetdp.auditing.subjects import Pair
 from hetdp.core.errors import HetdpWarning
 from hetdp.core.randomness import RandomState, as_stream

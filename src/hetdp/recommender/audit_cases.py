@@ -19,10 +19,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
+from hetdp.auditing.audit_all import Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.report import Finding
 from hetdp.auditing.samplers import sampler_audit
-from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.scales import PublicCall as FrontDoor, Reached
 from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
 from hetdp.mechanisms.examples import WEIGHTS

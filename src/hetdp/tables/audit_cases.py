@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hetdp.auditing.registry import Case, replay_case, scale_case, statistical_case
-from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.audit_all import Case, replay_case, scale_case, statistical_case
+from hetdp.auditing.scales import PublicCall as FrontDoor, Reached
 from hetdp.auditing.subjects import Pair
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.noise.truncated import truncated_laplace_integers
