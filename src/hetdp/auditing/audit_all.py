@@ -97,8 +97,13 @@ def scale_case(name: str, call: PublicCall) -> Case:
 
 
 def without(items: Sequence[int], n_items: int) -> list[Pair]:
-    """Return the profile with everything against the one without an item, for each of some items."""
+    """Return pairs of indicators, for each of some items: everything is there, and everything but that item."""
     return [([1.0] * n_items, [float(place != item) for place in range(n_items)]) for item in items]
+
+
+def weight_zero_case(name: str, function: Callable[..., Any], item: int, n_items: int) -> Case:
+    """Return the case of a replay with and without an item of weight 0, which must leave every bit as it was."""
+    return replay_case(name, function, adjacent=without([item], n_items), limits={item: 0.0})
 
 
 def battery(size: str = "full") -> list[Case]:
