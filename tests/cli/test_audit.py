@@ -40,6 +40,7 @@ def test_the_example_of_the_documentation_is_caught(run):
     report = json.loads(out)
     assert report["verdict"] == "violated"
     assert 1.7 < report["rows"][0]["lower_bound"] <= 2
+    assert report["smallest"] == "a loss of 1.1 for item 0 (claimed 1)"
     Path("mine.py").write_text(code.replace("1.0 / (2 * EPSILON)", "1.0 / EPSILON"))
     assert run(*shlex.split(command)[1:], "--confidence", "0.9999999")[0] == 0
 
@@ -73,7 +74,8 @@ def test_list(run):
 
 
 def finding(verdict):
-    return Case("example", "replay", lambda seed: Finding("replay", "x", verdict, "Words.", {"seed": seed}))
+    found = Finding("replay", "x", verdict, "Words.", smallest="one bit (item 3) " + "and so on " * 9)
+    return Case("example", "replay", lambda _: found)
 
 
 @pytest.fixture
@@ -93,7 +95,10 @@ def test_the_battery_leaves_with_1_on_a_violation_only(run, small):
     assert "Wrote report.json" in err
     report = json.loads(Path("report.json").read_text())
     assert (report["complete"], report["seed"], len(report["findings"])) == (True, 1, 1)
-    assert "example" in out
+    assert report["findings"][0]["smallest"].startswith("one bit")
+    assert "example (replay): no violation found" in out
+    assert "would have found: one bit (item 3)" in out
+    assert max(map(len, out.splitlines())) <= 80
     small(finding("violated"))
     assert run("audit", "--all", "--seed", 1, "--quiet")[0] == 1
 

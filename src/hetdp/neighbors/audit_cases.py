@@ -311,8 +311,8 @@ def audit_cases(size: str) -> list[Case]:
     cases = []
     for name, subject in SUBJECTS.items():
         delta = [float(_NAMES_DELTA) * weight if "names" in name else 0.0 for weight in WEIGHTS]
-        told: dict[str, Any] = {"claimed": WEIGHTS, "delta": delta, "samples": SAMPLES[size]}
-        cases.append(statistical_case(name, subject, adjacent=without((0, 1, 2, 3), ITEMS), **told))
+        settings: dict[str, Any] = {"claimed": WEIGHTS, "delta": delta, "samples": SAMPLES[size]}
+        cases.append(statistical_case(name, subject, adjacent=without((0, 1, 2, 3), ITEMS), **settings))
         cases.append(weight_zero_case(name, subject, 1, ITEMS))
     calls = [scale_case(name, call) for name, call in PUBLIC_CALLS.items()]
     if size == "quick":

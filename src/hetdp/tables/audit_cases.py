@@ -75,9 +75,9 @@ def _counts(random_state: RandomState, *, groups: int = 212_000) -> list[Reached
     return [Reached("count", _values(answer, "people") * _share(answer) / _MOST_GROUPS)]
 
 
-def _released_keys(table: pa.Table, sizes: NDArray[np.int64], *, groups: int, **told: Any) -> list[Reached]:  # noqa: ANN401
+def _released_keys(table: pa.Table, sizes: NDArray[np.int64], *, groups: int, **settings: Any) -> list[Reached]:  # noqa: ANN401
     """Measure which keys are released, and the counts of the released ones."""
-    answer = release_table(table, {"people": count()}, by={"ward": unknown_keys(delta=_DELTA)}, **told)
+    answer = release_table(table, {"people": count()}, by={"ward": unknown_keys(delta=_DELTA)}, **settings)
     found = np.zeros(sizes.size, dtype=np.bool_)
     named = np.array([row.key[0] for row in answer.rows], dtype=np.int64)
     found[named] = True
@@ -104,8 +104,8 @@ def _keys_of_people(random_state: RandomState) -> list[Reached]:
     sizes = np.repeat(_PEOPLE_OF_KEYS, _KEYS // 4)
     rows = np.arange(sizes.sum())
     table = pa.table({"ward": np.repeat(np.arange(sizes.size), sizes), "person": rows % (rows.size // _MOST_GROUPS)})
-    told = {"unit": "person", "max_groups": _MOST_GROUPS, "random_state": random_state}
-    return _released_keys(table, sizes, groups=_MOST_GROUPS, epsilon=4.0, **told)
+    settings = {"unit": "person", "max_groups": _MOST_GROUPS, "random_state": random_state}
+    return _released_keys(table, sizes, groups=_MOST_GROUPS, epsilon=4.0, **settings)
 
 
 def chance_of_key(people: float, *, level: float, delta: float, groups: int = 1) -> float:
