@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from hetdp import Box, queries, stretch
+from hetdp.auditing.audit_all import BatteryReport
 from hetdp.auditing.events import apparent_loss, certified_log_ratio, learn_events, learn_features, precision_feature
-from hetdp.auditing.registry import BatteryReport
-from hetdp.auditing.report import NOTHING, AuditReport, AuditRow, Finding
-from hetdp.auditing.statistical import detectable_loss
+from hetdp.auditing.report import NOTHING, AuditReport, AuditRow, Finding, rounded_up
+from hetdp.auditing.statistical import plan_samples
 from hetdp.auditing.subjects import (
     OutputReader,
     claims_for,
@@ -32,8 +32,9 @@ def test_the_search_for_a_pair_climbs():
 
 
 def test_bounds():
-    assert detectable_loss(1.0, 33_240, confidence=0.999, comparisons=1) == pytest.approx(1.1, abs=0.005)
-    assert certified_log_ratio([500, 0], 1000, [100, 0], 1000, false_alarm=1e-3).round(3).tolist() == [1.2, 0]
+    assert plan_samples(1.0, samples=33_240).detectable == pytest.approx(1.1, abs=0.005)
+    hits, others = [500, 0, 1000, 1000], [100, 0, 1000, 0]
+    assert certified_log_ratio(hits, 1000, others, 1000, false_alarm=1e-3).round(1).tolist() == [1.2, 0, 0, 4.9]
     assert apparent_loss(np.zeros((500, 1)), np.ones((500, 1))) > 3
 
 
@@ -42,11 +43,18 @@ def test_features_of_a_number():
         "output",
         "learned log-ratio",
     ]
-    assert precision_feature().of(np.array([[3.0], [0.25], [0.1]])).tolist() == [0, 2, 55]
     rng = np.random.default_rng(1)
     one, two = rng.laplace(0, 1, (2000, 1)), rng.laplace(1, 1, (2000, 1))
     events = learn_events(one, two, runs=2000, false_alarm=1e-3)
     assert {event.feature.words for event in events} == {"learned log-ratio", "output"}
+    vectors = rng.laplace(0, 1, (4000, 3)), rng.laplace([1, 0, 0], 1, (4000, 3))
+    events = learn_events(*vectors, runs=4000, false_alarm=1e-3)
+    assert [event.swapped for event in events] == [False] * 3 + [True] * 3
+
+
+def test_precision_counts_binary_digits():
+    numbers = np.array([[0.0], [1.0], [-2.5], [0.1], [2.0**-60], [1 + 2.0**-52], [1e300]])
+    assert precision_feature().of(numbers).tolist() == [0, 0, 1, 55, 60, 52, 0]
 
 
 def test_outputs_are_rows_of_numbers_or_labels():
@@ -55,7 +63,10 @@ def test_outputs_are_rows_of_numbers_or_labels():
 
 
 def test_findings_and_reports_are_ready_for_json():
-    assert Finding("replay", "total", NOTHING, "12 pairs.").to_dict()["verdict"] == "no violation found"
+    finding = Finding("replay", "total", NOTHING, "12 pairs.", smallest="one bit")
+    assert (finding.to_dict()["verdict"], finding.to_dict()["smallest"]) == ("no violation found", "one bit")
+    assert str(finding) == "total (replay audit): no violation found. 12 pairs. Would have found: one bit."
+    assert [rounded_up(0.02101, 2), rounded_up(1.1), rounded_up(12.0, 2)] == ["0.022", "1.1", "12"]
     assert AuditRow(0, 1.0, 2.0, "output >= 1", 1000, 1.1).to_dict()["verdict"] == "violated"
     assert AuditReport("total", [], 0.999).to_dict()["verdict"] == "no violation found"
     assert not BatteryReport(seed=1, planned=2).to_dict()["complete"]

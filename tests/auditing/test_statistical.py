@@ -1,16 +1,15 @@
-"""The statistical audit: it accuses the guilty, spares the innocent, and refuses what it cannot judge.
+"""The statistical audit: it finds broken promises and accuses no kept ones.
 
 All seeds are fixed; where a bound could err by chance, confidence is 1 - 1e-7 or more.
 """
 
 import numpy as np
 import pytest
-from tests.support.errors import refused
 
 import hetdp
 from hetdp import Box, queries
 from hetdp.auditing import AuditInterrupted, audit, plan_samples, worst_pair
-from hetdp.auditing.events import certified_log_ratio, learn_events
+from hetdp.auditing.events import certified_log_ratio
 from hetdp.auditing.examples import example_queries
 from hetdp.auditing.subjects import differing_item
 
@@ -62,12 +61,6 @@ def test_bounds_hold_as_often_as_they_say():
     hits, other = rng.binomial(1000, 0.5, 20_000), rng.binomial(1000, 0.2, 20_000)
     wrong = (certified_log_ratio(hits, 1000, other, 1000, false_alarm=0.05) > truth).mean()
     assert wrong < 0.05
-
-
-def test_ratio_bounds_at_the_ends():
-    assert certified_log_ratio(0, 1000, 0, 1000, false_alarm=0.01) == 0
-    assert certified_log_ratio(1000, 1000, 1000, 1000, false_alarm=0.01) == 0
-    assert certified_log_ratio(1000, 1000, 0, 1000, false_alarm=0.01) > 4
 
 
 @pytest.mark.parametrize("name", ["total", "norm of order 2", "scalar product", "squared norm", "maximum", "power 3"])
@@ -140,79 +133,6 @@ def test_an_audit_is_reproducible_and_events_are_not_tested_where_they_were_lear
     assert len(set(seen)) == len(seen)
 
 
-def test_learned_events_are_thresholds_on_both_sides():
-    rng = np.random.default_rng(1)
-    one, two = rng.laplace(0, 1, (4000, 3)), rng.laplace([1, 0, 0], 1, (4000, 3))
-    events = learn_events(one, two, runs=4000, false_alarm=1e-3)
-    assert len(events) == 6
-    assert {event.swapped for event in events} == {False, True}
-
-
-def returns(*outputs):
-    turns = iter(range(10**9))
-
-    def mechanism(profile):  # noqa: ARG001  (outputs are scripted)
-        return outputs[next(turns) % len(outputs)]
-
-    return mechanism
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "message"),
-    [
-        (returns(1.0, float("nan")), "must not return nan"),
-        (returns(1.0, "text"), "same type and shape"),
-        (returns([1.0, 2.0], [1.0]), "same type and shape"),
-        (returns({1: 2}), "hashable labels"),
-        (returns([]), "hashable labels"),
-        (lambda profile, size: [0.0] * (size - 1), "one output for each"),  # noqa: ARG005
-        (lambda profile, size: 1.0, "one output for each"),  # noqa: ARG005
-        (3, "must be a plan, a mechanism or a function"),
-    ],
-)
-def test_bad_mechanisms(mechanism, message):
-    with refused("mechanism", message):
-        audit(mechanism, adjacent=PAIR, claimed=1.0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "parameter", "problem"),
-    [
-        ({"claimed": float("inf")}, "claimed", "finite"),
-        ({"claimed": float("nan")}, "claimed", "finite"),
-        ({"claimed": -1.0}, "claimed", "0"),
-        ({"claimed": [1.0, float("inf")], "adjacent": [([0, 0], [0, 1])]}, "claimed", "finite"),
-        ({"claimed": {"other": 1.0}}, "claimed", "every audited item"),
-        ({"claimed": []}, "claimed", "every item"),
-        ({"claimed": None}, "claimed", "given"),
-        ({"adjacent": None}, "adjacent", "given"),
-        ({"adjacent": []}, "adjacent", "pairs"),
-        ({"adjacent": [([0, 1],)]}, "adjacent", "pairs"),
-        ({"adjacent": [([0, 1], [0, 1])]}, "adjacent", "exactly one item (got 0)"),
-        ({"adjacent": [([0, 1], [1, 0])]}, "adjacent", "exactly one item (got 2)"),
-        ({"adjacent": [([0, float("nan")], [0, float("nan")])]}, "adjacent", "exactly one item (got 0)"),
-        ({"adjacent": [([0, 1], [0])]}, "adjacent", "length"),
-        ({"samples": 10}, "samples", "1000"),
-        ({"confidence": 1.0}, "confidence", "between"),
-        ({"epsilon": 1.0}, "epsilon", "mechanism"),
-        ({"items": [5]}, "items", "at least one"),
-    ],
-)
-def test_bad_arguments(arguments, parameter, problem):
-    with refused(parameter, problem):
-        audit(noisy(1.0), **{"adjacent": PAIR, "claimed": 1.0, **arguments})
-
-
-def test_rho_is_refused():
-    stretched = hetdp.stretch(queries.total(Box([0], [1])), [1.0])
-    with refused("mechanism", "epsilon"):
-        audit(hetdp.plan(stretched, noise="gaussian", rho=1.0))
-    with refused("epsilon", "mechanism"):
-        audit(stretched)
-    with refused("items", "below 1"):
-        audit(stretched, epsilon=1.0, items=[3])
-
-
 def test_an_interrupted_audit_keeps_what_it_knows():
     def interrupt(share):
         if share > 0.6:
@@ -223,16 +143,4 @@ def test_an_interrupted_audit_keeps_what_it_knows():
         audit(noisy(0.5), adjacent=pairs, claimed=1.0, samples=5_000, random_state=1, progress=interrupt)
     report = caught.value.report
     assert (len(report.rows), report.verdict) == (1, "violated")
-    assert "Interrupted after 1 of 2 pairs" in str(report)
-    assert not report.to_dict()["complete"]
-
-
-def test_a_report_says_what_was_run_and_what_would_have_been_found():
-    report = audit(noisy(0.5), adjacent=PAIR, claimed=1.0, samples=20_000, random_state=1)
-    assert report.cost == "1 item x 2 x 30,000 runs"
-    assert 1.0 < report.rows[0].detectable < 1.2
-    assert "violated" in str(report)
-    assert "violated" in report._repr_html_()
-    capped = plan_samples(0.001)
-    assert capped.capped
-    assert capped.detectable > 0.0011
+    assert (report.planned_rows, report.to_dict()["complete"]) == (2, False)

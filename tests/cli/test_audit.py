@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hetdp import auditing
-from hetdp.auditing.registry import Case
+from hetdp.auditing.audit_all import Case
 from hetdp.auditing.report import Finding
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "auditing.md"
@@ -40,6 +40,7 @@ def test_the_example_of_the_documentation_is_caught(run):
     report = json.loads(out)
     assert report["verdict"] == "violated"
     assert 1.7 < report["rows"][0]["lower_bound"] <= 2
+    assert report["smallest"] == "a loss of 1.1 for item 0 (claimed 1)"
     Path("mine.py").write_text(code.replace("1.0 / (2 * EPSILON)", "1.0 / EPSILON"))
     assert run(*shlex.split(command)[1:], "--confidence", "0.9999999")[0] == 0
 
@@ -73,7 +74,8 @@ def test_list(run):
 
 
 def finding(verdict):
-    return Case("example", "replay", lambda seed: Finding("replay", "x", verdict, "Words.", {"seed": seed}))
+    found = Finding("replay", "x", verdict, "Words.", smallest="one bit (item 3) " + "and so on " * 9)
+    return Case("example", "replay", lambda _: found)
 
 
 @pytest.fixture
@@ -93,7 +95,10 @@ def test_the_battery_leaves_with_1_on_a_violation_only(run, small):
     assert "Wrote report.json" in err
     report = json.loads(Path("report.json").read_text())
     assert (report["complete"], report["seed"], len(report["findings"])) == (True, 1, 1)
-    assert "example" in out
+    assert report["findings"][0]["smallest"].startswith("one bit")
+    assert "example (replay): no violation found" in out
+    assert "would have found: one bit (item 3)" in out
+    assert max(map(len, out.splitlines())) <= 80
     small(finding("violated"))
     assert run("audit", "--all", "--seed", 1, "--quiet")[0] == 1
 
@@ -116,14 +121,15 @@ def test_control_c_prints_what_is_known(run, small):
     [
         ((), 2, "either FILE.py:FUNCTION or one of"),
         (("mine.py:bad", "--all"), 2, "either FILE.py:FUNCTION or one of"),
-        (("mine.py:bad",), 2, "--claimed and --adjacent must be given"),
+        (("mine.py:bad",), 2, "claimed must be given"),
+        (("mine.py:bad", "--claimed", "1"), 2, "adjacent must be given"),
         (("mine.py:bad", "--claimed", "x", "--adjacent", ADJACENT), 3, "--claimed must be JSON"),
         (("mine.py:bad", "--claimed", "Infinity", "--adjacent", ADJACENT), 2, "claimed must be a finite number"),
         (("mine.py:bad", "--claimed", "1", "--adjacent", "no.json"), 3, "--adjacent must be a JSON file"),
         (("mine.py:bad", "--claimed", "1", "--adjacent", "[[[0], [0]]]"), 2, "differ in exactly one item"),
         (("mine.py:bad", "--claimed", "1", "--adjacent", "3"), 2, "adjacent must be a list of pairs"),
         (("mine.py", "--claimed", "1", "--adjacent", ADJACENT), 3, "as FILE.py:FUNCTION"),
-        (("no.py:f", "--claimed", "1", "--adjacent", ADJACENT), 3, "must exist"),
+        (("no.py:f", "--claimed", "1", "--adjacent", ADJACENT), 3, "File not found: no.py"),
         (("mine.py:nothing", "--claimed", "1", "--adjacent", ADJACENT), 3, "must define a function"),
         (("mine.py:number", "--claimed", "1", "--adjacent", ADJACENT), 3, "must define a function"),
         (("--all", "-o", "nowhere/report.json"), 3, "--output"),

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from hetdp.auditing import audit, battery
+from hetdp.auditing.audit_all import without
 from hetdp.auditing.report import NOTHING, VIOLATED
 from hetdp.recommender import audit_cases as models
 from hetdp.sketching.bit_law import chance_of_one
@@ -59,7 +60,7 @@ REFUTED = {"samples": 60_000, "confidence": 1 - 1e-9, "random_state": 7}
 @pytest.mark.parametrize("person", [0, 4])
 def test_a_smaller_delta_than_promised_for_keys_is_refuted(person):
     """What is promised is almost reached, so that three quarters of it are refuted."""
-    pairs = tables.all_but([person], len(tables.KEY_CLAIMS))
+    pairs = without([person], len(tables.KEY_CLAIMS))
     deltas = [0.75 * delta for delta in tables.KEY_DELTAS]
     report = audit(tables.chosen_keys, adjacent=pairs, claimed=tables.KEY_CLAIMS, delta=deltas, **REFUTED)
     assert report.verdict == VIOLATED
@@ -69,7 +70,7 @@ def test_a_smaller_delta_than_promised_for_keys_is_refuted(person):
 @pytest.mark.parametrize(("unit", "one"), [("item", 3), ("user", 0)])
 def test_a_smaller_loss_than_promised_for_a_matrix_is_refuted(unit, one):
     epsilon, delta = models.level_of(0.75)
-    subject, pairs = partial(models.telling_pairs, unit=unit), models.sides(unit, [one])
+    subject, pairs = partial(models.telling_pairs, unit=unit), without([one], len(models.UNITS[unit]))
     report = audit(subject, adjacent=pairs, claimed={one: epsilon}, delta={one: delta}, **REFUTED)
     assert report.verdict == VIOLATED
 

@@ -9,8 +9,8 @@ import pytest
 import hetdp
 from hetdp import mechanisms, queries
 from hetdp.auditing import battery, run_battery
+from hetdp.auditing.audit_all import Case
 from hetdp.auditing.examples import example_queries, examples
-from hetdp.auditing.registry import Case
 from hetdp.auditing.report import Finding
 from hetdp.cli import main as cli_main
 from hetdp.core.estimator import Estimator

@@ -1,10 +1,4 @@
-from .registry import (
-    BatteryReport as BatteryReport,
-    Case as Case,
-    battery as battery,
-    run_battery as run_battery,
-    run_cases as run_cases,
-)
+from .audit_all import BatteryReport as BatteryReport, Case as Case, battery as battery, run_battery as run_battery
 from .replay import replay_audit as replay_audit
 from .report import (
     AuditInterrupted as AuditInterrupted,

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from hetdp.accounting.composition import STEPS
 from hetdp.accounting.ledger.ledger import Ledger
 from hetdp.accounting.releasing import Release, release, release_distortion_bound
+from hetdp.auditing.audit_all import CONFIDENCE, Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.examples import Example, examples
-from hetdp.auditing.registry import CONFIDENCE, Case, replay_case, scale_case, statistical_case
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.samplers import floating_point_audit, sampler_audit
-from hetdp.auditing.scales import FrontDoor, Reached
+from hetdp.auditing.scales import PublicCall as FrontDoor, Reached
 from hetdp.auditing.statistical import MINIMUM_SAMPLES, audit
 from hetdp.auditing.subjects import Claims, Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream

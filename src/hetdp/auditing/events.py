@@ -1,7 +1,7 @@
-"""What an audit looks at: features that may betray an item, and events chosen on a learning sample.
+"""Events that an audit counts: thresholds on features of the outputs, chosen on a learning sample.
 
-A feature turns outputs into numbers; an event is a threshold on one. Whatever is learned here is only a guess: events
-are counted on runs that were not used to choose them, so a bad guess costs power, never a false alarm.
+A feature turns outputs into numbers. Events are counted on runs that were not used to choose them, so a bad choice
+costs power and never causes a false alarm.
 
 The features:
 
@@ -42,8 +42,8 @@ def certified_log_ratio(
 ) -> NDArray[np.float64]:
     """Return lower bounds on log((p - delta) / p'), each wrong with probability at most `false_alarm`; never below 0.
 
-    p is the chance of an event under one profile and p' under the adjacent one. Half of the false alarms goes to the
-    lower Clopper-Pearson bound of p, half to the upper bound of p'. The true loss may well be larger.
+    p is the probability of an event under one profile and p' under the adjacent one. Half of the false-alarm rate goes
+    to the lower Clopper-Pearson bound of p, half to the upper bound of p'.
     """
     from scipy import stats
 
@@ -58,7 +58,7 @@ def certified_log_ratio(
 
 @dataclass(frozen=True)
 class Feature:
-    """A number read off an output; `of` takes outputs to numbers, one per run."""
+    """A function `of` outputs that returns one number per run, and its name in words."""
 
     words: str
     of: Callable[[Outputs], Floats]
@@ -67,7 +67,7 @@ class Feature:
 
 
 def learn_features(one: Outputs, two: Outputs) -> list[Feature]:
-    """Return features that may tell two sides apart; the first has the medians as landmarks."""
+    """Return features in which two sides may differ; the first has the medians as landmarks."""
     if one.dtype == object:
         return [_label_feature(one, two)]
     learned = _log_ratio_feature(one, two)
@@ -80,7 +80,7 @@ def learn_features(one: Outputs, two: Outputs) -> list[Feature]:
 
 
 def precision_feature() -> Feature:
-    """Return how many binary digits an output has after the point: what betrays floating-point noise."""
+    """Return how many binary digits an output has after the point: floating-point noise differs in that."""
 
     def precision(outputs: Outputs) -> Floats:
         mantissa, exponent = np.frexp(outputs[:, 0])
@@ -95,10 +95,15 @@ def _cell(place: int) -> Callable[[Outputs], Floats]:
     return lambda outputs: outputs[:, place]
 
 
+def _clipped(one: Outputs, two: Outputs) -> tuple[Floats, Floats]:
+    """Return both sides without their far tails, which would dominate the means."""
+    low, high = np.quantile(np.concatenate([one, two]), [0.001, 0.999], axis=0)
+    return np.clip(one, low, high), np.clip(two, low, high)
+
+
 def _separation(one: Outputs, two: Outputs) -> Floats:
     """Return how far apart the means are, in standard deviations of their difference."""
-    low, high = np.quantile(np.concatenate([one, two]), [0.001, 0.999], axis=0)  # heavy tails would drown the means
-    first, second = np.clip(one, low, high), np.clip(two, low, high)
+    first, second = _clipped(one, two)
     spread = np.sqrt(first.var(axis=0) / len(one) + second.var(axis=0) / len(two))
     apart: Floats = np.abs(first.mean(axis=0) - second.mean(axis=0)) / np.maximum(spread, 1e-300)
     return apart
@@ -106,11 +111,8 @@ def _separation(one: Outputs, two: Outputs) -> Floats:
 
 def _clipped_sum(first: Floats, second: Floats) -> Feature:
     low, high, sign = np.minimum(first, second), np.maximum(first, second), np.sign(second - first)
-
-    def clipped(outputs: Outputs) -> Floats:
-        return np.clip(outputs, low, high) @ sign
-
-    return Feature("clipped sum", clipped, (float(first @ sign), float(second @ sign)))
+    landmarks = float(first @ sign), float(second @ sign)
+    return Feature("clipped sum", lambda outputs: np.clip(outputs, low, high) @ sign, landmarks)
 
 
 def _orthants(first: Floats, second: Floats) -> list[Feature]:
@@ -132,8 +134,7 @@ def _orthants(first: Floats, second: Floats) -> list[Feature]:
 
 def _direction(one: Outputs, two: Outputs) -> Feature:
     """Return the linear discriminant; the small ridge lets it find directions without any noise."""
-    low, high = np.quantile(np.concatenate([one, two]), [0.001, 0.999], axis=0)
-    first, second = np.clip(one, low, high), np.clip(two, low, high)
+    first, second = _clipped(one, two)
     covariance = np.cov(first, rowvar=False) + np.cov(second, rowvar=False)
     ridge = 1e-6 * max(float(np.trace(covariance)), 1e-300) * np.eye(covariance.shape[0])
     direction = np.linalg.solve(covariance + ridge, second.mean(axis=0) - first.mean(axis=0))
@@ -146,10 +147,9 @@ def _log_ratio_feature(one: Outputs, two: Outputs) -> Feature:
     tables: list[tuple[int, Floats, Floats]] = []
     for cell in range(one.shape[1]):
         edges = _edges(np.concatenate([one[:, cell], two[:, cell]]))
-        first = np.bincount(_bin(one[:, cell], edges), minlength=edges.size)
-        second = np.bincount(_bin(two[:, cell], edges), minlength=edges.size)
+        first, second = (np.bincount(_bin(side[:, cell], edges), minlength=edges.size) for side in (one, two))
         variances = 1 / (first + 0.5) + 1 / (second + 0.5)
-        ratios = np.log((second + 0.5) / (len(two) + 1)) - np.log((first + 0.5) / (len(one) + 1))
+        ratios = _log_ratio(first, second, len(one), len(two))
         if one.shape[1] == 1 or (np.abs(ratios) > _SIGNIFICANT * np.sqrt(variances)).any():
             tables.append((cell, edges, ratios))
 
@@ -160,6 +160,10 @@ def _log_ratio_feature(one: Outputs, two: Outputs) -> Feature:
         return found
 
     return Feature("learned log-ratio", log_ratio)
+
+
+def _log_ratio(first: Any, second: Any, runs: int, other_runs: int) -> Any:  # noqa: ANN401  (numbers or arrays)
+    return np.log((second + 0.5) / (other_runs + 1)) - np.log((first + 0.5) / (runs + 1))
 
 
 def _edges(values: Floats) -> Floats:
@@ -176,19 +180,13 @@ def _bin(values: Floats, edges: Floats) -> NDArray[np.intp]:
 
 def _label_feature(one: Outputs, two: Outputs) -> Feature:
     first, second = Counter(one.tolist()), Counter(two.tolist())
-    ratios = {
-        label: float(np.log((second[label] + 0.5) / (len(two) + 1)) - np.log((first[label] + 0.5) / (len(one) + 1)))
-        for label in first | second
-    }
+    ratios = {label: _log_ratio(first[label], second[label], len(one), len(two)) for label in first | second}
     return Feature("learned log-ratio", lambda outputs: np.array([ratios.get(label, 0.0) for label in outputs]))
 
 
 @dataclass(frozen=True)
 class Event:
-    """A set of outputs, fixed before the runs it is counted on: those whose feature is beyond a threshold.
-
-    The set is {feature >= threshold} if `above`, else {feature <= threshold}.
-    """
+    """A set of outputs: {feature >= threshold} if `above`, else {feature <= threshold}."""
 
     feature: Feature
     threshold: float
@@ -216,10 +214,10 @@ def learn_events(
     delta: float = 0.0,
     features: Sequence[Feature] | None = None,
 ) -> list[Event]:
-    """Choose the events that promise the largest certified loss when counted on `runs` fresh runs per side.
+    """Choose the events for which the largest certified loss is expected when counted on `runs` new runs per side.
 
-    Features are learned on the first half of the sample, thresholds on the second: an event that merely fits the
-    noise of the first half does not look good on the second.
+    Features are learned on the first half of the sample, thresholds on the second: an event that only fits the noise of
+    the first half is not chosen on the second.
     """
     half, other_half = len(one) // 2, len(two) // 2
     found = list(features) if features is not None else learn_features(one[:half], two[:other_half])
@@ -236,7 +234,7 @@ def learn_events(
 
 
 def apparent_loss(one: Outputs, two: Outputs) -> float:
-    """Return how large the loss looks on a small sample: good for comparing pairs of profiles, certain of nothing."""
+    """Return an estimate of the loss from a small sample: for comparing pairs of profiles; it certifies nothing."""
     losses = []
     for event in learn_events(one, two, runs=len(one), false_alarm=0.1):
         hits, other_hits = event.count(one), event.count(two)
@@ -268,14 +266,8 @@ def _best(
         for above in (True, False):
             hits, other_hits = _counts(likely, thresholds, above=above), _counts(unlikely, thresholds, above=above)
             # What would be certified if the fresh runs came out in the same proportions.
-            bounds = certified_log_ratio(
-                np.floor(hits / likely.size * runs),
-                runs,
-                np.ceil(other_hits / unlikely.size * runs),
-                runs,
-                false_alarm=false_alarm,
-                delta=delta,
-            )
+            expected = np.floor(hits / likely.size * runs), runs, np.ceil(other_hits / unlikely.size * runs), runs
+            bounds = certified_log_ratio(*expected, false_alarm=false_alarm, delta=delta)
             best = int(np.argmax(bounds))
             event = Event(feature, float(thresholds[best]), above=above, swapped=swapped)
             scored.append((-float(bounds[best]), 2 * place + above, event))

@@ -2,7 +2,7 @@
 
 Noise of one distribution, added to answers that differ by at most v_i * m * S, keeps the promise; so the answers under
 the same stream must differ by no more. Where v_i = 0 they must be the same bytes. The number of random words, warnings
-and exceptions must not tell the two apart either. Odd values (nan, infinity, text) are among the profiles.
+and exceptions must be the same too. Odd values (nan, infinity, text) are among the profiles.
 """
 
 import math
@@ -37,13 +37,13 @@ from hetdp.profiles import Box
 
 #: Values that no profile should hold and some do.
 ODD_VALUES: tuple[object, ...] = (math.nan, math.inf, -math.inf, 1e300, "text", None)
-
+#: Random profiles per item of a plan.
 _POINTS = 4
 
 
 @dataclass(frozen=True)
-class _SeenRun:
-    """What one run shows to the outside."""
+class _Run:
+    """Everything that can be seen of one run."""
 
     output: Outputs | None
     drawn: int
@@ -78,7 +78,7 @@ def replay_audit(
         With a function: the most an item may move the answer (L1), v_i * m * S, as one number, per item, or a dict.
         Not checked if not given, except by plans that know theirs.
     epsilon, rho
-        With a mechanism: its level.
+        With a mechanism: what to plan it for.
     odd_values
         Whether to put nan, infinity and text into the differing item too.
     same_draws
@@ -96,49 +96,53 @@ def replay_audit(
     ...     return float(profile[0] > 0.5) * 1e-9
     >>> print(replay_audit(leaky, adjacent=[([0.0], [1.0])], limits=0.0))
     leaky (replay audit): violated. Item 0: the outputs differ although the item must have no influence.
+    Would have found: one bit (item 0).
     """
-    stream = as_stream(random_state)
+    stream, plan = as_stream(random_state), None
     if isinstance(mechanism, Plan | Mechanism):
         plan = planned(mechanism, epsilon=epsilon, rho=rho)
-        name, run, pairs, bounds = _plan_subject(plan, adjacent)
+        weights = plan.mechanism.weights.values
+        pairs = _pairs(plan.mechanism.domain, default_items(weights)) if adjacent is None else checked_pairs(adjacent)
+        # A weight of 0 must leave no trace in any mechanism; other weights are checked in exact steps below.
+        bounds = {item: 0.0 if isinstance(item, int) and weights[item] == 0 else math.inf for item, _ in pairs}
+        name, run = f"{plan.mechanism.name} ({plan.noise})", _plan_run(plan)
     elif callable(mechanism) and accepts(mechanism, "random_state"):
         subject = subject_of(mechanism)
-        plan, name, bounds = None, subject.name, limits
         pairs = pairs_for(subject, adjacent, None)
-        run = _function_run(mechanism)
+        bounds = {item: math.inf if limits is None else claims_for(limits, item) for item, _ in pairs}
+        name, run = subject.name, _function_run(mechanism)
     else:
         raise InvalidInput("must be a plan, a mechanism, or a function that takes random_state", parameter="mechanism")
+    smallest = _smallest(bounds, exact=isinstance(plan, StretchedPlan), same_draws=same_draws)
     if odd_values:
         pairs = [*pairs, *_odd_pairs(pairs)]
-    replays = 0
-    for item, (one, two) in pairs:
+    for place, (item, (one, two)) in enumerate(pairs):
         seed = int(stream.words(1)[0] >> np.uint64(1))
         first, second = (_watch(run, profile, seeded_stream(seed)) for profile in (one, two))
-        fault = _side_fault(first, second, same_draws=same_draws)
-        if fault is None and bounds is not None:
-            fault = _difference_fault(first, second, _bound(bounds, item))
-        replays += 1
+        fault = _side_fault(first, second, same_draws=same_draws) or _difference_fault(first, second, bounds[item])
         if fault is None and isinstance(plan, StretchedPlan) and isinstance(item, int):
             fault = _exact_fault(plan, item, one, two)
         if fault is not None:
-            words = f"Item {item}: {fault}."
-            return Finding("replay", name, VIOLATED, words, {"item": str(item), "replays": replays})
-    return Finding("replay", name, NOTHING, f"{replays} pairs replayed.", {"replays": replays})
+            figures = {"item": str(item), "replays": place + 1}
+            return Finding("replay", name, VIOLATED, f"Item {item}: {fault}.", figures, smallest)
+    return Finding("replay", name, NOTHING, f"{len(pairs)} pairs replayed.", {"replays": len(pairs)}, smallest)
 
 
-def _plan_subject(
-    plan: Plan, adjacent: Sequence[Pair] | None
-) -> tuple[str, Callable[..., Any], list[tuple[Hashable, Pair]], Claims | None]:
-    """Return name, run, pairs and limits of a plan; a weight of 0 must leave no trace in any mechanism."""
-    weights = plan.mechanism.weights.values
-    keep = np.ones(weights.size, dtype=bool)
-    pairs = _pairs(plan.mechanism.domain, default_items(weights)) if adjacent is None else checked_pairs(adjacent)
-    limits = {item: 0.0 if isinstance(item, int) and weights[item] == 0 else math.inf for item, _ in pairs}
+def _smallest(bounds: dict[Hashable, float], *, exact: bool, same_draws: bool) -> str:
+    """Return the smallest difference that a replay sees, in words."""
+    item = min(bounds, key=lambda item: bounds[item])
+    if bounds[item] == 0:
+        return f"one bit (item {item})"
+    if exact:
+        return "one step of the grid"
+    if math.isfinite(bounds[item]):
+        return f"a difference above {bounds[item]:.6g} (item {item})"
+    return f"{'one random word, ' if same_draws else ''}one warning or one exception"
 
-    def run(profile: object, stream: Stream) -> object:
-        return plan.answers(profile, keep, stream, count=1)[0]  # type: ignore[arg-type]
 
-    return f"{plan.mechanism.name} ({plan.noise})", run, pairs, limits
+def _plan_run(plan: Plan) -> Callable[..., Any]:
+    keep = np.ones(plan.mechanism.weights.values.size, dtype=bool)
+    return lambda profile, stream: plan.answers(profile, keep, stream, count=1)[0]
 
 
 def _function_run(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -164,9 +168,8 @@ def _pairs(domain: Box, items: Sequence[int]) -> list[tuple[Hashable, Pair]]:
 
 def _odd_pairs(pairs: Sequence[tuple[Hashable, Pair]]) -> list[tuple[Hashable, Pair]]:
     """Return, for the first pair of every item, its first profile against one with an odd value."""
-    first = dict(reversed(pairs))
     odd: list[tuple[Hashable, Pair]] = []
-    for item, (one, _) in first.items():
+    for item, (one, _) in dict(reversed(pairs)).items():
         if isinstance(one, list | tuple | np.ndarray) and isinstance(item, int):
             for value in ODD_VALUES:
                 profile: list[object] = list(one)
@@ -175,29 +178,25 @@ def _odd_pairs(pairs: Sequence[tuple[Hashable, Pair]]) -> list[tuple[Hashable, P
     return odd
 
 
-def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _SeenRun:
+def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _Run:
     output, raised = None, None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             raw = run(profile, stream)
-        except Exception as error:  # noqa: BLE001  (whatever it is, it can be seen)
+        except Exception as error:  # noqa: BLE001  (all exceptions can be seen)
             raised = f"raises {type(error).__name__}"
         else:
-            with np.errstate(invalid="ignore"):
-                output, raised = _read(raw)
-    return _SeenRun(output, stream.drawn, raised, tuple(sorted(entry.category.__name__ for entry in caught)))
+            try:
+                with np.errstate(invalid="ignore"):
+                    output = OutputReader().singles([raw])
+            except InvalidInput:
+                raised = "returns nan or nothing usable"
+    return _Run(output, stream.drawn, raised, tuple(sorted(entry.category.__name__ for entry in caught)))
 
 
-def _read(raw: object) -> tuple[Outputs | None, str | None]:
-    try:
-        return OutputReader().singles([raw]), None
-    except InvalidInput:
-        return None, "returns nan or nothing usable"
-
-
-def _side_fault(one: _SeenRun, two: _SeenRun, *, same_draws: bool) -> str | None:
-    """Return what tells the two apart without a look at the numbers, in words."""
+def _side_fault(one: _Run, two: _Run, *, same_draws: bool) -> str | None:
+    """Return what differs apart from the numbers, in words."""
     if one.raised != two.raised:
         return f"one profile {one.raised or two.raised}, the adjacent one does not"
     if one.warned != two.warned:
@@ -211,7 +210,7 @@ def _side_fault(one: _SeenRun, two: _SeenRun, *, same_draws: bool) -> str | None
     return None
 
 
-def _difference_fault(one: _SeenRun, two: _SeenRun, limit: float) -> str | None:
+def _difference_fault(one: _Run, two: _Run, limit: float) -> str | None:
     """Return how the outputs differ by more than they may, in words."""
     first, second = np.ravel(one.output), np.ravel(two.output)  # type: ignore[arg-type]
     if limit == 0:
@@ -228,7 +227,7 @@ def _difference_fault(one: _SeenRun, two: _SeenRun, limit: float) -> str | None:
 
 
 def _exact_fault(plan: StretchedPlan, item: int, one: object, two: object) -> str | None:
-    """Compare in whole grid steps, where there is no rounding to excuse anything."""
+    """Compare in whole grid steps, where no rounding needs to be allowed for."""
     query, keep = plan.mechanism.query, np.ones(plan.spans.size, dtype=bool)
     first, second = (plan._exact_steps(profile, keep) for profile in (one, two))  # type: ignore[arg-type]  # noqa: SLF001
     apart = sum(abs(a - b) for a, b in zip(first, second, strict=True))
@@ -241,9 +240,3 @@ def _exact_fault(plan: StretchedPlan, item: int, one: object, two: object) -> st
     else:
         loss, promised = cells * span**2 / (2 * plan.spread), Fraction(plan.amount) * weight**2
     return None if loss <= promised else f"the planned loss {float(loss):.6g} is above {float(promised):.6g}"
-
-
-def _bound(limits: Claims, item: Hashable) -> float:
-    if isinstance(limits, dict):
-        return float(limits[item])
-    return claims_for(limits, item)

@@ -1,22 +1,31 @@
-"""What an audit says: rows with a lower bound beside each claim, and findings that every audit shares."""
+"""Results of audits: findings, which every audit has, and reports with a lower bound beside each claim."""
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from hetdp.core.text import counted
+from hetdp.cards import BLUE, INK, RED, Card, CardTable, bar
+from hetdp.core.text import counted, printable
+from hetdp.plots import WIDTH, amount, drawn, layer, name_axis, titled, tooltip
 
 #: The verdicts. There is no "private": runs can refute a promise, never prove it.
 VIOLATED, NOTHING = "violated", "no violation found"
-
-
-#: What every report of one mechanism says of itself.
+#: Every report of one mechanism says this.
 OWNERS = "Private, for the owner: claims and bounds tell weights."
+#: Rows that a picture has room for: those that come closest to their claim.
+_MOST = 60
+
+
+def rounded_up(number: float, digits: int = 4) -> str:
+    """Return a number with a few digits, not below its value."""
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(number)))):g}"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one audit says about one subject; it holds no value and no text of an exception.
+    """The result of one audit of one subject; it holds no private value and no message of an exception.
 
     Attributes
     ----------
@@ -30,6 +39,8 @@ class Finding:
         The outcome in a sentence.
     figures
         The numbers behind it.
+    smallest
+        The smallest violation that this audit would have found. Where chance plays a part, with probability 99.9 %.
     """
 
     audit: str
@@ -37,9 +48,11 @@ class Finding:
     verdict: str
     words: str
     figures: Mapping[str, Any] = field(default_factory=dict)
+    smallest: str = ""
 
     def __str__(self) -> str:
-        return f"{self.subject} ({self.audit} audit): {self.verdict}. {self.words}"
+        end = f" Would have found: {self.smallest}." if self.smallest else ""
+        return f"{self.subject} ({self.audit} audit): {self.verdict}. {self.words}{end}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding, ready for JSON."""
@@ -57,13 +70,14 @@ class AuditRow:
     claimed
         The promised loss.
     lower_bound
-        The largest certified loss; the true one is at least this, up to the false-alarm rate.
+        The largest certified loss; the true loss is at least this, up to the false-alarm rate.
     event
         The event that certifies it, in words.
     samples
         Runs per side that the event was counted on.
     detectable
-        The smallest true loss that so many runs were planned to find.
+        The smallest loss that would have been found with probability 99.9 %, if an event of probability 1/2 shows it,
+        as it does for Laplace noise. A loss that only rare outputs show takes more runs.
     """
 
     item: Hashable
@@ -81,6 +95,11 @@ class AuditRow:
         """Whether the bound is above the claim."""
         return VIOLATED if self.lower_bound > self.claimed else NOTHING
 
+    @property
+    def nearness(self) -> float:
+        """The certified loss as a share of the claim."""
+        return self.lower_bound / max(self.claimed, 1e-9)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row, ready for JSON."""
         item = self.item if isinstance(self.item, str | int) else str(self.item)
@@ -91,7 +110,7 @@ class AuditRow:
 class AuditReport:
     """Lower bounds on the privacy loss of every audited item, beside what was claimed.
 
-    Claims and bounds tell weights: the report is the owner's. "No violation found" is not a proof.
+    Claims and bounds tell weights: the report is for the owner. "No violation found" is not a proof.
 
     Attributes
     ----------
@@ -100,9 +119,7 @@ class AuditReport:
     rows
         One per audited pair of adjacent profiles.
     confidence
-        Chance that all bounds of this report hold together.
-    cost
-        What was planned, in words.
+        Probability that all bounds of this report hold together.
     planned_rows
         How many rows a complete audit has.
     """
@@ -110,7 +127,6 @@ class AuditReport:
     subject: str
     rows: Sequence[AuditRow]
     confidence: float
-    cost: str = ""
     planned_rows: int = 0
 
     def __repr__(self) -> str:
@@ -122,15 +138,23 @@ class AuditReport:
         return VIOLATED if any(row.verdict == VIOLATED for row in self.rows) else NOTHING
 
     @property
+    def smallest(self) -> str:
+        """The smallest violation that would have been found, relative to its claim."""
+        if not any(math.isfinite(row.detectable) for row in self.rows):
+            return "no loss at all: too few runs"
+        row = min(self.rows, key=lambda row: row.detectable / max(row.claimed, 1e-9))
+        return f"a loss of {rounded_up(row.detectable)} for item {row.item} (claimed {row.claimed:.4g})"
+
+    @property
     def finding(self) -> Finding:
         """The report as a finding."""
         if not self.rows:
-            return Finding("statistical", self.subject, self.verdict, "Nothing was measured.", {})
-        worst = max(self.rows, key=lambda row: (row.verdict == VIOLATED, row.lower_bound / max(row.claimed, 1e-9)))
+            return Finding("statistical", self.subject, self.verdict, "Nothing was measured.")
+        worst = max(self.rows, key=lambda row: (row.verdict == VIOLATED, row.nearness))
         words = (
             f"Item {worst.item}: loss at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g} ({worst.event})."
         )
-        return Finding("statistical", self.subject, self.verdict, words, self.to_dict())
+        return Finding("statistical", self.subject, self.verdict, words, self.to_dict(), self.smallest)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report, ready for JSON."""
@@ -138,7 +162,7 @@ class AuditReport:
             "subject": self.subject,
             "verdict": self.verdict,
             "confidence": self.confidence,
-            "cost": self.cost,
+            "smallest": self.smallest,
             "complete": len(self.rows) >= self.planned_rows,
             "private": OWNERS,
             "rows": [row.to_dict() for row in self.rows],
@@ -154,21 +178,67 @@ class AuditReport:
         ]
         if len(self.rows) < self.planned_rows:
             lines.append(f"Interrupted after {len(self.rows)} of {self.planned_rows} pairs.")
-        return "\n".join(lines)
+        return "\n".join([*lines, f"Would have found: {self.smallest}."])
+
+    @property
+    def _caution(self) -> str:
+        held = f"Bounds hold together with confidence {self.confidence:.10g}; no violation found is not a proof."
+        return f"{held} {OWNERS}"
 
     def plot(self) -> Any:  # noqa: ANN401  (altair is optional)
-        """Return a chart of altair: for each item the certified loss beside the claim. The owner's, as the report is.
+        """Return a chart of altair: for each item the certified loss beside the claim. It is private, as the report is.
 
         Needs the extra `plot`. Notebooks show it as an image; `hetdp.plots.save` writes it to a file.
         """
-        from hetdp.auditing.pictures import plot_audit
-
-        return plot_audit(self)
+        kept = sorted(self.rows, key=lambda row: row.nearness, reverse=True)[:_MOST]
+        rows = [
+            {
+                "name": printable(str(row.item)),
+                "claimed": row.claimed,
+                "bound": row.lower_bound,
+                "verdict": row.verdict,
+                "numbers": f"at least {row.lower_bound:.4g}, claimed {row.claimed:.4g}",
+                "event": printable(row.event),
+            }
+            for row in self.rows
+            if row in kept
+        ]
+        fewer = f"The {_MOST} of {len(self.rows):,} rows that come closest." if len(self.rows) > _MOST else ""
+        about = "Bar: what it leaks at least, certified. Line: what was claimed."
+        title = titled(f"{self.subject}: {self.verdict}", about, f"{self._caution} {fewer}")
+        colours = {"domain": [VIOLATED, NOTHING], "range": [RED, BLUE]}
+        verdicts = {"field": "verdict", "type": "nominal", "legend": None, "scale": colours}
+        shown = tooltip({"name": "item", "numbers": "loss", "verdict": "verdict", "event": "event"})
+        at: dict[str, Any] = {"y": name_axis(rows, "item"), "tooltip": shown}
+        scale, words = {"zero": True, "padding": 0, "nice": True}, "privacy loss (epsilon)"
+        bars = {"type": "bar", "height": 11, "cornerRadius": 2}
+        lines = {"type": "tick", "thickness": 2.5, "size": 19, "color": INK, "opacity": 1}
+        layers = [
+            layer(rows, bars, **at, x=amount("bound", words, scale=scale), color=verdicts),
+            layer(rows, lines, **at, x=amount("claimed", words, scale=scale)),
+        ]
+        return drawn({"title": title, "width": WIDTH, "height": {"step": 26}, "layer": layers})
 
     def _repr_html_(self) -> str:
-        from hetdp.auditing.pictures import audit_card
-
-        return audit_card(self).html()
+        most = max((max(row.claimed, row.lower_bound) for row in self.rows), default=0.0) or 1.0
+        rows = []
+        for row in self.rows:
+            bound, colour = f"{row.lower_bound:.4g}", RED if row.verdict == VIOLATED else BLUE
+            drawing = bar(row.lower_bound / most, f"at least {bound}", colour)
+            rows.append((str(row.item), f"{row.claimed:.4g}", bound, drawing, row.verdict, row.event))
+        header = ("item", "claimed", "loss at least", "", "verdict", "event")
+        left = self.planned_rows - len(self.rows)
+        stopped = [f"Interrupted: {counted(left, 'pair')} left."] if left > 0 else []
+        return Card(
+            "Audit",
+            about=self.subject,
+            marks=("private", *([VIOLATED] if self.verdict == VIOLATED else [])),
+            table=CardTable(header, rows, numbers=(1, 2), rest=" in .rows"),
+            sentences=[
+                *stopped,
+                f"{self.verdict.capitalize()}. Would have found: {self.smallest}. {self._caution}",
+            ],
+        ).html()
 
 
 class AuditInterrupted(KeyboardInterrupt):

@@ -1,8 +1,8 @@
-"""The noise scale audit: the noise that reaches an output against what the guarantee of that output implies.
+"""The noise scale audit: the noise in the result of a public call, compared with the guarantee of that result.
 
-Audits of a mechanism, an engine or a sampler give it the level that it should have. This one goes in by the front door:
-it takes what a public call returns, for data whose exact answer is known, and reads the level off the guarantee that
-came with it. Whatever splits a budget lies between the two, and is seen.
+Audits of a mechanism, an engine or a sampler set its epsilon themselves. This one calls what users call, on data whose
+exact answer is known, and reads epsilon from the guarantee that comes with the result. So it sees a budget that is
+split wrongly between the call and the noise.
 """
 
 import math
@@ -13,34 +13,31 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.auditing.report import NOTHING, VIOLATED, Finding
+from hetdp.auditing.report import NOTHING, VIOLATED, Finding, rounded_up
 from hetdp.core.randomness import RandomState, as_stream
 
-#: What noise may be like, in units of its scale; "difference" is one Laplace draw less another.
-LAWS = ("laplace", "difference", "gaussian", "exponential", "coins")
-#: Mean of what is averaged, and its standard deviation, where the scale is 1.
-_MOMENTS = {"laplace": (1.0, 1.0), "difference": (1.5, math.sqrt(1.75)), "gaussian": (1.0, math.sqrt(2.0))}
-_MOMENTS["exponential"] = _MOMENTS["laplace"]
+#: Probability that noise which is too narrow by the stated share is missed.
+_MISS = 0.001
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reached:
-    """What reached one part of an output, and what its guarantee implies.
+    """The noise in one part of an output, in units of what the guarantee implies.
 
     Attributes
     ----------
     part
-        Of the output, in words.
+        The name of the part.
     values
-        Noise in units of the implied scale, the exact answer taken off; of coins, which came up.
+        Noise (output minus exact answer) divided by the implied scale. For "coins": which of them came up.
     law
-        One of `LAWS`.
+        "laplace", "gaussian", "difference" (of two Laplace draws), "exponential" or "coins".
     chance
-        That a coin comes up, as implied.
+        Probability that a coin comes up, as implied.
     slack
-        By what share something else may make it wider or narrower.
+        The share by which something else may make the noise wider or narrower.
     symmetric
-        Whether it lies above and below the exact answer with the same chance.
+        Whether noise lies above and below the exact answer with equal probability.
     """
 
     part: str
@@ -50,42 +47,68 @@ class Reached:
     slack: float = 0.0
     symmetric: bool = True
 
-    def interval(self, false_alarm: float) -> tuple[float, float, float]:
-        """Return how wide it is, 1 as implied, and the ends of where that lies but for a false alarm.
+    def measure(self, false_alarm: float) -> dict[str, float]:
+        """Return the measured width of the noise, where 1 is as implied, and what the guarantee allows.
 
         Parameters
         ----------
         false_alarm
-            The chance of one.
-        """
-        from scipy import stats
+            Probability that noise as implied lies outside of "low" to "high".
 
+        Returns
+        -------
+        dict
+            "scale"; "low" and "high", which it must not leave; "draws"; and "sees", the smallest share too narrow (of
+            coins: the smallest relative error of their probability) that is found with probability 99.9 %.
+        """
         size, tail = self.values.size, false_alarm / 2
         if self.law == "coins":
-            law: Any = stats.binom(size, self.chance)
-            found, low, high = (float(end) / (size * self.chance) for end in (self._sum, law.ppf(tail), law.isf(tail)))
-        elif self.law == "gaussian":
-            law = stats.chi2(size)
-            found, low, high = (math.sqrt(float(end) / size) for end in (self._sum, law.ppf(tail), law.isf(tail)))
+            found, low, high, sees = self._coins(tail)
         else:
-            # Of two Laplace draws, the absolute difference is a sum of one or two exponential draws, with even chances.
-            least = most = size
-            if self.law == "difference":
-                tail /= 2
-                twice = stats.binom(size, 0.5)
-                least, most = size + int(twice.ppf(tail)), size + int(twice.isf(tail))
-            mean = _MOMENTS[self.law][0] * size
-            ends = self._sum, stats.gamma.ppf(tail, least), stats.gamma.isf(tail, most)
-            found, low, high = (float(end) / mean for end in ends)
-        return found, low * (1 - self.slack), high * (1 + self.slack)
+            total = float((self.values**2 if self.law == "gaussian" else np.abs(self.values)).sum())
+            mean = 1.5 if self.law == "difference" else 1.0
+            root = math.sqrt if self.law == "gaussian" else float
+            ends = total, *self._ends(tail), self._ends(_MISS)[1]
+            found, low, high, usual = (root(end / (mean * size)) for end in ends)
+            sees = 1 - low * (1 - self.slack) / usual
+        low, high = low * (1 - self.slack), high * (1 + self.slack)
+        return {"scale": found, "low": low, "high": high, "draws": size, "sees": sees}
 
-    def sided(self, false_alarm: float) -> bool:
-        """Return whether it lies on both sides of the exact answer as often as symmetric noise does, if it is that.
+    def _ends(self, tail: float) -> tuple[float, float]:
+        """Return ends that the sum is below, or above, with at most some probability each."""
+        from scipy import stats
+
+        size = self.values.size
+        if self.law == "gaussian":
+            return float(stats.chi2.ppf(tail, size)), float(stats.chi2.isf(tail, size))
+        least = most = size
+        if self.law == "difference":
+            # The absolute difference of two Laplace draws is a sum of one or two exponential draws, each with
+            # probability 1/2.
+            tail /= 2
+            twice = stats.binom(size, 0.5)
+            least, most = size + int(twice.ppf(tail)), size + int(twice.isf(tail))
+        return float(stats.gamma.ppf(tail, least)), float(stats.gamma.isf(tail, most))
+
+    def _coins(self, tail: float) -> tuple[float, float, float, float]:
+        from scipy import stats
+
+        size, implied = self.values.size, self.values.size * self.chance
+        law = stats.binom(size, self.chance)
+        low, high = float(law.ppf(tail)), float(law.isf(tail))
+        fewest, most = math.ceil(low * (1 - self.slack)), math.floor(high * (1 + self.slack))
+        sees = [1 - stats.beta.ppf(_MISS, fewest, size - fewest + 1) / self.chance if fewest else 1.0]
+        if most < size:
+            sees.append(stats.beta.isf(_MISS, most + 1, size - most) / self.chance - 1)
+        return float(self.values.sum()) / implied, low / implied, high / implied, float(max(sees))
+
+    def is_centred(self, false_alarm: float) -> bool:
+        """Return whether symmetric noise lies on both sides of the exact answer about equally often.
 
         Parameters
         ----------
         false_alarm
-            The chance that it says no although the noise is symmetric.
+            Probability of False although the noise is symmetric.
         """
         from scipy import stats
 
@@ -95,47 +118,32 @@ class Reached:
         fair = stats.binom(there, 0.5)
         return bool(fair.ppf(false_alarm / 2) <= above <= fair.isf(false_alarm / 2))
 
-    @property
-    def sees(self) -> float:
-        """The smallest share too narrow that is found 999 times in 1000, at a false-alarm rate of 1e-9."""
-        reach = (6.1 + 3.1) / math.sqrt(self.values.size)
-        if self.law == "coins":
-            return reach * math.sqrt((1 - self.chance) / self.chance)
-        mean, deviation = _MOMENTS[self.law]
-        return reach * deviation / mean / (2 if self.law == "gaussian" else 1) + self.slack
 
-    @property
-    def _sum(self) -> float:
-        if self.law == "gaussian":
-            return float((self.values**2).sum())
-        return float(np.abs(self.values).sum())
-
-
-#: Calls what users call, with a random state, and says what reached the output, part by part.
-FrontDoor: TypeAlias = Callable[[RandomState], Sequence[Reached]]
+#: Calls what users call, with a random state, and returns the noise in each part of the output.
+PublicCall: TypeAlias = Callable[[RandomState], Sequence[Reached]]
 
 
 def scale_audit(
-    front_door: FrontDoor,
+    call: PublicCall,
     *,
     name: str = "output",
     false_alarm: float = 1e-9,
     random_state: RandomState = None,
 ) -> Finding:
-    """Compare the noise that reaches an output with what its guarantee implies.
+    """Compare the noise in an output with what the guarantee of that output implies.
 
-    Noise that is too narrow breaks the promise; noise that is too wide, or beside the exact answer, is not what was
-    promised either, and one part's loss may hide in it. The mean size of Laplace noise has a gamma distribution, the
-    mean square of Gaussian noise a chi-square one, and coins are counted: all intervals are exact, up to the grid.
+    Noise that is too narrow breaks the promise. Noise that is too wide, or not centred at the exact answer, is reported
+    too: it is not what was promised. The mean size of Laplace noise has a gamma distribution, the mean square of
+    Gaussian noise a chi-square distribution, and coins are counted. All intervals are exact, up to the grid.
 
     Parameters
     ----------
-    front_door
-        Calls what users call, with a random state, and says what reached the output, part by part.
+    call
+        Calls what users call, with a random state, and returns the noise in each part of the output.
     name
         For the report.
     false_alarm
-        Chance that noise as promised is rejected.
+        Probability that noise as promised is rejected.
     random_state
         A seed makes the audit reproducible.
 
@@ -146,25 +154,30 @@ def scale_audit(
     >>> def histogram(random_state, epsilon=1.0):
     ...     answer = hetdp.release(hetdp.stretch(query, [1.0]), [0.0], epsilon=epsilon, random_state=random_state)
     ...     return [Reached("bins", answer.value[1:] / 2)]  # replacing a row moves two bins, and epsilon is to be 1
-    >>> scale_audit(histogram, random_state=1).verdict
-    'no violation found'
+    >>> finding = scale_audit(histogram, random_state=1)
+    >>> finding.verdict, finding.smallest
+    ('no violation found', 'noise 6.4 % too narrow (bins)')
     >>> scale_audit(lambda random_state: histogram(random_state, epsilon=1.1), random_state=1).verdict
     'violated'
     """
-    parts = front_door(as_stream(random_state))
+    parts = call(as_stream(random_state))
     each = false_alarm / (2 * max(1, len(parts)))
-    figures, wrong = {}, []
+    figures = {one.part: one.measure(each) for one in parts}
+    wrong = []
     for one in parts:
-        found, low, high = one.interval(each)
-        figures[one.part] = {"scale": found, "low": low, "high": high, "draws": int(one.values.size), "sees": one.sees}
-        if not low <= found <= high:
-            wrong.append(f"{one.part}: {found:.4g} of what is implied, where chance stays in {low:.4g} to {high:.4g}")
-        elif not one.sided(each):
-            wrong.append(f"{one.part}: not around the exact answer")
-    if wrong:
-        return Finding("noise scale", name, VIOLATED, "; ".join(wrong) + ".", figures)
-    words = "; ".join(
-        f"{part} {found['scale']:.4f} of what is implied (sees {100 * found['sees']:.2g} %)"
-        for part, found in figures.items()
-    )
-    return Finding("noise scale", name, NOTHING, f"{words}.", figures)
+        scale, low, high = (figures[one.part][name] for name in ("scale", "low", "high"))
+        if not low <= scale <= high:
+            wrong.append(f"{one.part}: {scale:.4g} of what is implied, where chance stays in {low:.4g} to {high:.4g}")
+        elif not one.is_centred(each):
+            wrong.append(f"{one.part}: not centred at the exact answer")
+    verdict, words = VIOLATED, "; ".join(wrong)
+    if not wrong:
+        verdict = NOTHING
+        words = "; ".join(
+            f"{part} {found['scale']:.4f} of what is implied (sees {rounded_up(100 * found['sees'], 2)} %)"
+            for part, found in figures.items()
+        )
+    finest = min(parts, key=lambda one: figures[one.part]["sees"])
+    share = f"{rounded_up(100 * figures[finest.part]['sees'], 2)} %"
+    error = f"a probability wrong by {share}" if finest.law == "coins" else f"noise {share} too narrow"
+    return Finding("noise scale", name, verdict, f"{words}.", figures, f"{error} ({finest.part})")

@@ -1,18 +1,17 @@
 """The statistical audit: certified lower bounds on the privacy loss of any mechanism, item by item."""
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Feature, Outputs, certified_log_ratio, learn_events
+from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Feature, Floats, Outputs, certified_log_ratio, learn_events
 from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow
 from hetdp.auditing.subjects import Claims, Pair, Subject, claims_for, pairs_for, subject_of
 from hetdp.core.checks import Real, finite, not_negative, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
-from hetdp.core.text import counted
 
 #: Below this many runs per side, no event can be told from chance.
 MINIMUM_SAMPLES = 1_000
@@ -20,18 +19,22 @@ MINIMUM_SAMPLES = 1_000
 LARGEST_SAMPLE = 4_000_000
 #: At a claim of 0 there is no factor to detect; this many runs find a loss of about 0.04.
 SAMPLES_AT_ZERO = 100_000
+#: Runs are made and counted this many numbers at a time.
+_CHUNK = 200_000
+#: Runs per side from which events are learned: half of those that are counted, but not more than this.
+_LARGEST_LEARNING = 100_000
 
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many runs per side, and the smallest true loss that they find with the power asked for.
+    """How many runs per side, and the smallest loss that they find with the required power.
 
     Attributes
     ----------
     samples, detectable
         The runs, and that loss.
     capped
-        Whether fewer runs were planned than the factor asked for takes.
+        Whether fewer runs were planned than the required factor takes.
     """
 
     samples: int
@@ -39,36 +42,36 @@ class SampleSize:
     capped: bool
 
 
-_SMALLEST_EXCESS = 1e-12
-
-
 def plan_samples(
     claim: float,
     *,
+    samples: int | None = None,
+    delta: float = 0.0,
     factor: float = 1.1,
     confidence: float = 0.999,
     power: float = 0.999,
     comparisons: int = 1,
-    largest: int = LARGEST_SAMPLE,
 ) -> SampleSize:
     """Return the number of runs per side that detect a loss of `factor` times the claim.
 
-    By the normal approximation at the event that Laplace noise is worst at: p1 = 1/2 against p0 = exp(-loss)/2. The
-    estimate of log(p/n) has standard deviation sd = sqrt((1 - p) / (p n)), and the bound clears the claim when
+    By the normal approximation, for an event that Laplace noise shows most: p1 = 1/2 against p0 = exp(-loss)/2. The
+    estimate of log p has standard deviation sd = sqrt((1 - p) / (p n)), and the bound is above the claim when
     (factor - 1) claim >= z_confidence (sd1 + sd0) + z_power sqrt(sd1**2 + sd0**2).
 
     Parameters
     ----------
     claim
         The promised loss. At 0 the size is fixed.
+    samples
+        A number of runs that is given; then `detectable` is the loss that they find.
+    delta
+        The promised delta. It is taken off p1.
     factor
         By how much the promise must be broken to be noticed.
     confidence, power
-        Chance that a kept promise is not accused, and that one broken by the factor is.
+        Probability that a kept promise is not accused, and that one broken by the factor is.
     comparisons
         How many bounds share the confidence (Bonferroni).
-    largest
-        Where to stop; then `detectable` tells what is still found.
 
     Examples
     --------
@@ -77,173 +80,42 @@ def plan_samples(
     >>> plan_samples(0.01)
     SampleSize(samples=4000000, detectable=0.0155..., capped=True)
     """
+    from scipy import stats
+
     promised = not_negative("claim", claim)
     if finite("factor", factor) <= 1:
         raise InvalidInput("must be > 1", parameter="factor", got=factor)
-    check_confidence("power", power)
-    quantiles = _quantiles(check_confidence("confidence", confidence) / comparisons, 1 - power)
-    if promised == 0:
-        return SampleSize(SAMPLES_AT_ZERO, _detectable(0.0, SAMPLES_AT_ZERO, quantiles), capped=False)
-    wanted = 10 * math.ceil(min(_needed(promised, factor * promised, quantiles), 1e12) / 10)
-    if wanted <= largest:
-        return SampleSize(max(wanted, MINIMUM_SAMPLES), factor * promised, capped=False)
-    return SampleSize(largest, _detectable(promised, largest, quantiles), capped=True)
+    rates = error_rate("confidence", confidence) / comparisons / 2, error_rate("power", power)
+    quantiles = float(stats.norm.isf(rates[0])), float(stats.norm.isf(rates[1]))
+    if samples is None and promised > 0:
+        needed = float(_needed(promised, np.array(factor * promised), delta, quantiles))
+        wanted = 10 * math.ceil(min(needed, 1e12) / 10)
+        if wanted <= LARGEST_SAMPLE:
+            return SampleSize(max(wanted, MINIMUM_SAMPLES), factor * promised, capped=False)
+    planned = LARGEST_SAMPLE if promised > 0 else SAMPLES_AT_ZERO
+    count = planned if samples is None else whole("samples", samples, minimum=MINIMUM_SAMPLES)
+    losses = promised + np.geomspace(1e-6, 50.0, 5000)
+    found = losses[_needed(promised, losses, delta, quantiles) <= count]
+    detectable = float(found[0]) if found.size else math.inf
+    return SampleSize(count, detectable, capped=samples is None and promised > 0)
 
 
-def detectable_loss(claim: float, samples: int, *, confidence: float, comparisons: int, power: float = 0.999) -> float:
-    """Return the smallest loss above the claim that a given number of runs finds; infinity if there is none."""
-    quantiles = _quantiles(check_confidence("confidence", confidence) / comparisons, 1 - power)
-    return _detectable(claim, whole("samples", samples, minimum=MINIMUM_SAMPLES), quantiles)
-
-
-def check_confidence(name: str, value: float) -> float:
-    """Return the false-alarm rate 1 - value of a confidence strictly between 1/2 and 1."""
+def error_rate(name: str, value: float) -> float:
+    """Return 1 - value for a confidence or power strictly between 1/2 and 1."""
     number = finite(name, value)
     if not 0.5 < number < 1:  # noqa: PLR2004  (less than even odds is no confidence)
         raise InvalidInput("must lie between 0.5 and 1", parameter=name, got=value)
     return 1 - number
 
 
-def _quantiles(false_alarm: float, miss: float) -> tuple[float, float]:
-    from scipy import stats
-
-    return float(stats.norm.isf(false_alarm / 2)), float(stats.norm.isf(miss))
-
-
-def _needed(claim: float, loss: float, quantiles: tuple[float, float]) -> float:
+def _needed(claim: float, losses: Floats, delta: float, quantiles: tuple[float, float]) -> Floats:
     """Return how many runs per side tell a loss from the claim (the formula of `plan_samples`)."""
     z_confidence, z_power = quantiles
-    if loss - claim < _SMALLEST_EXCESS:  # too small for any number of runs, and for the square below
-        return math.inf
-    other = math.sqrt(2 * math.exp(min(loss, 600.0)) - 1)
-    return ((z_confidence * (1 + other) + z_power * math.hypot(1, other)) / (loss - claim)) ** 2
-
-
-def _detectable(claim: float, samples: int, quantiles: tuple[float, float]) -> float:
-    """Return the smallest loss for which `samples` runs suffice, or infinity."""
-    losses = claim + np.geomspace(1e-6, 50.0, 2000)
-    found = (float(loss) for loss in losses if _needed(claim, float(loss), quantiles) <= samples)
-    return next(found, math.inf)
-
-
-#: Runs are made and counted this many numbers at a time.
-_CHUNK = 200_000
-_LARGEST_LEARNING = 100_000
-
-
-@dataclass(frozen=True)
-class PlannedPair:
-    """Two adjacent profiles, the claim about the item in which they differ, and how many runs will test it."""
-
-    item: Hashable
-    pair: Pair
-    claimed: float
-    size: SampleSize
-    delta: float = 0.0
-
-    @property
-    def learning(self) -> int:
-        """Runs per side from which the events are learned; never counted."""
-        return min(max(self.size.samples // 2, MINIMUM_SAMPLES), _LARGEST_LEARNING)
-
-
-@dataclass(frozen=True)
-class AuditPlan:
-    """What an audit will do; `features` are read off the outputs, or learned from them if there are none."""
-
-    subject: Subject
-    pairs: Sequence[PlannedPair]
-    confidence: float
-    features: Sequence[Feature] | None = None
-
-    @property
-    def runs(self) -> int:
-        """How many runs there will be in all."""
-        return sum(2 * (planned.size.samples + planned.learning) for planned in self.pairs)
-
-    @property
-    def false_alarm(self) -> float:
-        """False-alarm rate of each single event."""
-        return check_confidence("confidence", self.confidence) / (EVENTS_PER_PAIR * len(self.pairs))
-
-    def __str__(self) -> str:
-        sizes = sorted({planned.size.samples + planned.learning for planned in self.pairs})
-        runs = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-        count = len(self.pairs)
-        text = f"{counted(count, 'item')} x 2 x {runs} runs"
-        capped = [planned for planned in self.pairs if planned.size.capped]
-        if capped:
-            worst = max(planned.size.detectable / planned.claimed for planned in capped if planned.claimed)
-            text += f"; capped: finds a factor of {worst:.3g} at the smallest claim"
-        return text
-
-    def run(self, random_state: RandomState = None, progress: Callable[[float], None] | None = None) -> AuditReport:
-        """Run the audit.
-
-        Parameters
-        ----------
-        random_state
-            A seed makes the audit of a seeded mechanism reproducible.
-        progress
-            Called with the share that is done, from 0 to 1.
-
-        Raises
-        ------
-        AuditInterrupted
-            On Ctrl-C; its `report` holds the pairs that were complete.
-        """
-        stream = as_stream(random_state)
-        rows: list[AuditRow] = []
-        done = 0
-
-        def advance(runs: int) -> None:
-            nonlocal done
-            done += runs
-            if progress is not None:
-                progress(done / self.runs)
-
-        try:
-            for planned in self.pairs:
-                rows.append(self._row(planned, stream, advance))  # noqa: PERF401  (kept if interrupted)
-        except KeyboardInterrupt:
-            raise AuditInterrupted(self._report(rows)) from None
-        return self._report(rows)
-
-    def _report(self, rows: Sequence[AuditRow]) -> AuditReport:
-        return AuditReport(self.subject.name, tuple(rows), self.confidence, str(self), len(self.pairs))
-
-    def _row(self, planned: PlannedPair, stream: Stream, advance: Callable[[int], None]) -> AuditRow:
-        samples = planned.size.samples
-        learned = [self._learning_sample(profile, planned.learning, stream, advance) for profile in planned.pair]
-        rate, delta = self.false_alarm, planned.delta
-        events = learn_events(*learned, runs=samples, false_alarm=rate, delta=delta, features=self.features)
-        counts = [self._count(profile, events, samples, stream, advance) for profile in planned.pair]
-        best, words = 0.0, "none"
-        for place, event in enumerate(events):
-            likely, unlikely = counts[event.swapped][place], counts[not event.swapped][place]
-            bound = float(certified_log_ratio(likely, samples, unlikely, samples, false_alarm=rate, delta=delta))
-            if bound > best:
-                best, words = bound, event.words + (f", beyond delta {delta:.4g}" if delta else "")
-        return AuditRow(planned.item, planned.claimed, best, words, samples, planned.size.detectable)
-
-    def _learning_sample(self, profile: object, runs: int, stream: Stream, advance: Callable[[int], None]) -> Outputs:
-        cells = max(self.subject.reader.cells, 1)
-        wanted = max(min(runs, 100 * _CHUNK // cells), 2 * MINIMUM_SAMPLES)  # a long vector must fit into memory
-        outputs = self.subject.draw(profile, min(wanted, runs), stream)
-        advance(runs)
-        return outputs
-
-    def _count(
-        self, profile: object, events: Sequence[Event], runs: int, stream: Stream, advance: Callable[[int], None]
-    ) -> list[int]:
-        chunk = max(_CHUNK // max(self.subject.reader.cells, 1), 1) if self.subject.vectorised else MINIMUM_SAMPLES
-        counts = [0] * len(events)
-        for begin in range(0, runs, chunk):
-            size = min(chunk, runs - begin)
-            outputs = self.subject.draw(profile, size, stream)
-            counts = [count + event.count(outputs) for count, event in zip(counts, events, strict=True)]
-            advance(size)
-        return counts
+    left = max(1 - 2 * delta, 1e-9)  # twice what delta leaves of p1
+    first, second = 1 / left, np.sqrt(2 * np.exp(np.minimum(losses, 600.0)) / left - 1)
+    error = z_confidence * (first + second) + z_power * np.hypot(first, second)
+    needed: Floats = (error / np.maximum(losses - claim, 1e-12)) ** 2
+    return needed
 
 
 def audit(
@@ -272,25 +144,30 @@ def audit(
     claimed
         The promised loss: one number, one per item, or a dict from item to loss. Known for plans: epsilon * v_i.
     delta
-        What the promise leaves out, in the same forms: a claim of (claimed, delta) is refuted by an event of chance
-        above exp(claimed) times the other chance plus delta.
+        The promised delta, in the same forms: a claim of (claimed, delta) is refuted by an event whose probability is
+        above exp(claimed) times the other probability plus delta.
     samples
         Runs per side; chosen from the claim if not given, so that a factor of 1.1 is found (`plan_samples`).
     confidence
-        Chance that all lower bounds hold together.
+        Probability that all lower bounds hold together.
     epsilon
-        Level, with a mechanism.
+        With a mechanism: the epsilon to plan it for.
     items
         Which items to audit; all if there are few.
     random_state
         A seed makes the audit of a plan, or of a function that takes `random_state`, reproducible.
     progress
-        Called with the share that is done.
+        Called with the share that is done, from 0 to 1.
 
     Returns
     -------
     AuditReport
-        With a `verdict` of "violated" or "no violation found".
+        With a `verdict` of "violated" or "no violation found", and the `smallest` violation it would have found.
+
+    Raises
+    ------
+    AuditInterrupted
+        On Ctrl-C; its `report` holds the pairs that were complete.
 
     Privacy
     -------
@@ -304,54 +181,102 @@ def audit(
     >>> def noisy_sum(profile, size, random_state):  # scale should be 1, not 1/2
     ...     return sum(profile) + np.random.default_rng(random_state).laplace(0, 0.5, size)
     >>> report = audit(noisy_sum, adjacent=[([0, 1], [1, 1])], claimed=1.0, random_state=1)
-    >>> report.verdict, report.rows[0].lower_bound > 1.8
-    ('violated', True)
+    >>> report.verdict, report.rows[0].lower_bound > 1.8, report.smallest
+    ('violated', True, 'a loss of 1.1 for item 0 (claimed 1)')
     """
-    plan = planned_audit(
-        mechanism,
-        adjacent=adjacent,
-        claimed=claimed,
-        delta=delta,
-        samples=samples,
-        confidence=confidence,
-        epsilon=epsilon,
-        items=items,
-    )
-    return plan.run(random_state, progress)
+    return audit_subject(
+        subject_of(mechanism, epsilon=epsilon), adjacent=adjacent, claimed=claimed, delta=delta, samples=samples,
+        confidence=confidence, items=items, random_state=random_state, progress=progress,
+    )  # fmt: skip
 
 
-def planned_audit(
-    mechanism: object,
+def audit_subject(
+    subject: Subject,
     *,
-    adjacent: Sequence[Pair] | None = None,
-    claimed: Claims | None = None,
+    adjacent: Sequence[Pair] | None,
+    claimed: Claims | None,
     delta: Claims = 0.0,
-    samples: int | None = None,
-    confidence: float = 0.999,
-    epsilon: Real | None = None,
-    items: Sequence[int] | None = None,
+    samples: int | None,
+    confidence: float,
+    items: Sequence[int] | None,
     features: Sequence[Feature] | None = None,
-) -> AuditPlan:
-    """Return what `audit` with the same arguments will do."""
-    check_confidence("confidence", confidence)
-    if samples is not None:
-        whole("samples", samples, minimum=MINIMUM_SAMPLES)
-    subject = subject_of(mechanism, epsilon=epsilon)
+    random_state: RandomState,
+    progress: Callable[[float], None] | None,
+) -> AuditReport:
+    """Do what `audit` does; `features` are read off the outputs, or learned from them if there are none."""
+    false_alarm = error_rate("confidence", confidence)
     promise: Claims | None = subject.claims if claimed is None else claimed
     if promise is None:
         raise InvalidInput("must be given with a function: the loss it promises", parameter="claimed")
     pairs = pairs_for(subject, adjacent, items)
     if not pairs:
         raise InvalidInput("must name at least one item of adjacent", parameter="items")
+    subject.draw(pairs[0][1][0], 2, as_stream(None))  # from here on it is known what an output is
+    if features is not None and subject.reader.kind != "numbers":
+        raise InvalidInput("must return numbers for a floating-point audit (got labels)", parameter="mechanism")
     comparisons = EVENTS_PER_PAIR * len(pairs)
-    planned = []
-    for item, pair in pairs:
-        claim = claims_for(promise, item)
-        if samples is None:
-            size = plan_samples(claim, confidence=confidence, comparisons=comparisons)
-        else:
-            found = detectable_loss(claim, samples, confidence=confidence, comparisons=comparisons)
-            size = SampleSize(samples, found, capped=False)
-        planned.append(PlannedPair(item, pair, claim, size, claims_for(delta, item)))
-    subject.draw(pairs[0][1][0], 2, as_stream(None))  # from here on it is known how many numbers one output has
-    return AuditPlan(subject, tuple(planned), confidence, features)
+    claims, deltas = ([claims_for(one, item) for item, _ in pairs] for one in (promise, delta))
+    sizes = [
+        plan_samples(claim, samples=samples, delta=beyond, confidence=confidence, comparisons=comparisons)
+        for claim, beyond in zip(claims, deltas, strict=True)
+    ]
+    runs = _Runs(subject, as_stream(random_state), [size.samples for size in sizes], progress)
+    rows: list[AuditRow] = []
+    try:
+        for (item, pair), claim, beyond, size in zip(pairs, claims, deltas, sizes, strict=True):
+            bound, event = _largest_bound(
+                runs, pair, size.samples, false_alarm=false_alarm / comparisons, delta=beyond, features=features
+            )
+            rows.append(AuditRow(item, claim, bound, event, size.samples, size.detectable))
+    except KeyboardInterrupt:
+        raise AuditInterrupted(AuditReport(subject.name, tuple(rows), confidence, len(pairs))) from None
+    return AuditReport(subject.name, tuple(rows), confidence, len(pairs))
+
+
+@dataclass
+class _Runs:
+    """Draws the outputs of a subject, and reports which share of all runs is done."""
+
+    subject: Subject
+    stream: Stream
+    #: Runs per side that are counted, by pair.
+    samples: Sequence[int]
+    progress: Callable[[float], None] | None
+    done: int = 0
+
+    def draw(self, profile: object, count: int) -> Outputs:
+        outputs = self.subject.draw(profile, count, self.stream)
+        self.done += count
+        if self.progress is not None:
+            self.progress(self.done / sum(2 * (size + self.learning(size)) for size in self.samples))
+        return outputs
+
+    def learning(self, samples: int) -> int:
+        """Return the runs per side from which events are learned; they are never counted. Memory limits them."""
+        wanted = min(max(samples // 2, MINIMUM_SAMPLES), _LARGEST_LEARNING)
+        return min(wanted, max(100 * _CHUNK // max(self.subject.reader.cells, 1), 2 * MINIMUM_SAMPLES))
+
+    def count(self, profile: object, events: Sequence[Event], runs: int) -> list[int]:
+        """Return how often each event happens in new runs."""
+        chunk = max(_CHUNK // max(self.subject.reader.cells, 1), 1) if self.subject.vectorised else MINIMUM_SAMPLES
+        counts = [0] * len(events)
+        for begin in range(0, runs, chunk):
+            outputs = self.draw(profile, min(chunk, runs - begin))
+            counts = [count + event.count(outputs) for count, event in zip(counts, events, strict=True)]
+        return counts
+
+
+def _largest_bound(
+    runs: _Runs, pair: Pair, samples: int, *, false_alarm: float, delta: float, features: Sequence[Feature] | None
+) -> tuple[float, str]:
+    """Return the largest loss that an event certifies for a pair, and the event in words."""
+    one, two = (runs.draw(profile, runs.learning(samples)) for profile in pair)
+    events = learn_events(one, two, runs=samples, false_alarm=false_alarm, delta=delta, features=features)
+    counts = [runs.count(profile, events, samples) for profile in pair]
+    best, words = 0.0, "none"
+    for place, event in enumerate(events):
+        likely, unlikely = counts[event.swapped][place], counts[not event.swapped][place]
+        bound = float(certified_log_ratio(likely, samples, unlikely, samples, false_alarm=false_alarm, delta=delta))
+        if bound > best:
+            best, words = bound, event.words + (f", beyond delta {delta:.4g}" if delta else "")
+    return best, words

@@ -1,4 +1,4 @@
-"""What is audited: plans, mechanisms and functions; adjacent profiles; and outputs in one of two shapes."""
+"""What is audited: plans, mechanisms and functions; adjacent profiles; and outputs, which are numbers or labels."""
 
 import inspect
 import math
@@ -11,20 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.releasing import Release
-from hetdp.auditing.events import Outputs, apparent_loss
+from hetdp.auditing.events import Floats, Outputs, apparent_loss
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.mechanisms.mechanism import Mechanism, Plan
-from hetdp.mechanisms.queries.query import Floats, Query
+from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.profiles import Box
 
 #: Two adjacent profiles: they differ in one item.
 Pair: TypeAlias = tuple[Any, Any]
+#: A promised loss for all items, one per item, or a dict from item to loss.
+Claims: TypeAlias = float | Sequence[float] | NDArray[np.float64] | Mapping[Hashable, float]
 
-_STARTS = 6
-_MOVERS = 48
+#: More items than this are sampled evenly by their claim.
+_ITEMS = 8
+#: The search for a pair: starting vertices, items that it flips, and runs per side where the answers are random.
+_STARTS, _MOVERS, _PILOT_RUNS = 6, 48, 500
+_LEAK = "If only some profiles lead to it, that is a leak; hetdp.auditing.replay_audit shows it."
 
 
 def differing_item(one: object, two: object) -> Hashable:
@@ -38,9 +43,8 @@ def differing_item(one: object, two: object) -> Hashable:
     elif _is_sequence(one) and _is_sequence(two):
         first, second = list(one), list(two)  # type: ignore[call-overload]
         if len(first) != len(second):
-            raise InvalidInput(
-                f"must be pairs of one length (got {len(first)} and {len(second)} items)", parameter="adjacent"
-            )
+            sizes = f"{len(first)} and {len(second)} items"
+            raise InvalidInput(f"must be pairs of one length (got {sizes})", parameter="adjacent")
         items = [place for place in range(len(first)) if not _same(first[place], second[place])]
     elif any(isinstance(profile, Sized) and not isinstance(profile, str | bytes) for profile in (one, two)):
         kinds = " and ".join(sorted({type(profile).__name__ for profile in (one, two)}))
@@ -50,6 +54,21 @@ def differing_item(one: object, two: object) -> Hashable:
     if len(items) != 1:
         raise InvalidInput("must be pairs that differ in exactly one item", parameter="adjacent", got=len(items))
     return items[0]
+
+
+def _is_sequence(profile: object) -> bool:
+    if isinstance(profile, str | bytes):
+        return False
+    column = hasattr(profile, "to_numpy") and getattr(profile, "ndim", 1) == 1  # of a data frame
+    return column or (isinstance(profile, Sequence | np.ndarray) and np.ndim(profile) > 0)
+
+
+def _same(one: object, two: object) -> bool:
+    try:
+        both_nan = one != one and two != two  # noqa: PLR0124  (only nan differs from itself)
+        return one is two or bool(both_nan or np.all(one == two))
+    except (TypeError, ValueError):
+        return False
 
 
 def checked_pairs(adjacent: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
@@ -63,8 +82,8 @@ def checked_pairs(adjacent: Sequence[Pair]) -> list[tuple[Hashable, Pair]]:
 def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floats]:
     """Return two vertices that differ in one item and (nearly) attain its sensitivity S_i(w).
 
-    Greedy: from several starting vertices, flip one other item at a time while that moves the answers apart. It may
-    miss the worst pair; an audit that finds nothing proves nothing.
+    A greedy search: from several starting vertices, it flips one other item at a time while that moves the answers
+    apart. It may miss the worst pair; an audit that finds nothing proves nothing.
 
     Parameters
     ----------
@@ -93,71 +112,41 @@ def worst_pair(query: Query, item: int, shrinkage: Floats) -> tuple[Floats, Floa
 def search_pair(
     domain: Box, item: int, apart: Callable[[Floats, Floats], float], *, movers: int
 ) -> tuple[Floats, Floats]:
-    """Return the pair of vertices that differ in one item and are furthest apart by a measure of the caller's."""
+    """Return the pair of vertices that differ in one item and for which `apart` is largest."""
     low, middle, high = float(domain.lower[item]), float(domain.center[item]), float(domain.upper[item])
     # A norm is largest from the centre to an end; most other queries from end to end.
     ends = dict.fromkeys((one, two) for one, two in ((low, high), (middle, high), (low, middle)) if one != two)
-    best, distance = (domain.center, domain.center), -1.0
-    for start in _starts(domain, item):
-        for one, two in ends:
-            point, found = start, apart(*_pair(start, item, one, two))
-            for mover in _others(domain.size, item, movers):
-                flipped = point.copy()
-                flipped[mover] = domain.lower[mover] if point[mover] != domain.lower[mover] else domain.upper[mover]
-                gained = apart(*_pair(flipped, item, one, two))
-                if gained > found:
-                    point, found = flipped, gained
-            if found > distance:
-                best, distance = _pair(point, item, one, two), found
-    return best
-
-
-def _pair(point: Floats, item: int, first: float, second: float) -> tuple[Floats, Floats]:
-    one, two = point.copy(), point.copy()
-    one[item], two[item] = first, second
-    return one, two
-
-
-def _starts(domain: Box, item: int) -> list[Floats]:
-    corners = _bits(item, _STARTS - 3, domain.size)
-    random = [np.where(row, domain.upper, domain.lower) for row in corners]
-    return [domain.center.copy(), domain.lower.copy(), domain.upper.copy(), *random]
-
-
-def _others(size: int, item: int, movers: int) -> list[int]:
-    """Return the items that may be flipped: all others, or a sample of them, twice over."""
-    others = [place for place in range(size) if place != item]
+    corners = seeded_stream(item).words((_STARTS - 3) * domain.size).reshape(-1, domain.size) >> np.uint64(63)
+    starts = [domain.center, domain.lower, domain.upper]
+    starts += [np.where(row, domain.upper, domain.lower) for row in corners]
+    others = [place for place in range(domain.size) if place != item]
     if len(others) > movers:
         chosen = seeded_stream(item, 1).words(movers) % np.uint64(len(others))
         others = [others[int(place)] for place in chosen]
-    return others * 2
 
+    def pair(point: Floats, first: float, second: float) -> tuple[Floats, Floats]:
+        one, two = point.copy(), point.copy()
+        one[item], two[item] = first, second
+        return one, two
 
-def _bits(seed: int, rows: int, size: int) -> NDArray[np.bool_]:
-    return (seeded_stream(seed).words(rows * size) >> np.uint64(63)).astype(bool).reshape(rows, size)
-
-
-def _is_sequence(profile: object) -> bool:
-    if isinstance(profile, str | bytes):
-        return False
-    column = hasattr(profile, "to_numpy") and getattr(profile, "ndim", 1) == 1  # of some data frame
-    return column or (isinstance(profile, Sequence | np.ndarray) and np.ndim(profile) > 0)
-
-
-def _same(one: object, two: object) -> bool:
-    if one is two:
-        return True
-    try:
-        if one != one and two != two:  # noqa: PLR0124  (nan is the only thing that differs from itself)
-            return True
-        return bool(np.all(one == two))
-    except (TypeError, ValueError):
-        return False
+    best, distance = (domain.center, domain.center), -1.0
+    for start in starts:
+        for one, two in ends:
+            point, found = start, apart(*pair(start, one, two))
+            for mover in others * 2:
+                flipped = point.copy()
+                flipped[mover] = domain.lower[mover] if point[mover] != domain.lower[mover] else domain.upper[mover]
+                gained = apart(*pair(flipped, one, two))
+                if gained > found:
+                    point, found = flipped, gained
+            if found > distance:
+                best, distance = pair(point, one, two), found
+    return best
 
 
 @dataclass
 class OutputReader:
-    """Reads what a mechanism returns, and insists that every run returns the same kind of thing."""
+    """Reads what a mechanism returns, and requires that every run returns the same kind of thing."""
 
     #: "numbers" or "labels", from the first run on.
     kind: str | None = None
@@ -179,27 +168,22 @@ class OutputReader:
         """Read outputs that were made one by one."""
         values = [output.value if isinstance(output, Release) else output for output in raw]
         rows = [_row(value) for value in values]
-        if all(row is not None for row in rows):
-            lengths = {len(row) for row in rows if row is not None}
-            if len(lengths) > 1:
-                self._refuse(f"vectors of {min(lengths)} and {max(lengths)} numbers")
-            shapes = {np.ndim(value) for value in values}  # type: ignore[arg-type]
-            if len(shapes) > 1:
-                self._refuse("numbers and vectors")
-            return self._numbers(np.array(rows, dtype=np.float64).reshape(len(rows), -1))
-        if any(row is not None for row in rows):
-            self._refuse("numbers and other things")
-        if self.kind == "numbers":
-            self._refuse("something that is not a number, after numbers")
+        known = [row for row in rows if row is not None]
+        if known:
+            shapes = {(np.ndim(value), len(row)) for value, row in zip(values, known, strict=False)}  # type: ignore[arg-type]
+            if len(known) < len(rows) or len(shapes) > 1:
+                self._refuse("numbers, and other things or vectors of another length")
+            return self._numbers(np.array(known, dtype=np.float64).reshape(len(rows), -1))
         for value in values:
-            if not isinstance(value, Hashable) or not _hashes(value):
-                raise InvalidInput(
-                    "must return numbers, vectors or hashable labels", parameter="mechanism", got=type(value)
-                )
+            try:
+                hash(value)
+            except TypeError:
+                problem = "must return numbers, vectors or hashable labels"
+                raise InvalidInput(problem, parameter="mechanism", got=type(value)) from None
             if _holds_nan(value):
                 raise InvalidInput("must not return nan, not even inside a label (got nan)", parameter="mechanism")
         kinds = {type(value) for value in values} | ({self.label} if self.label is not None else set())
-        if len(kinds) > 1:
+        if self.kind == "numbers" or len(kinds) > 1:
             self._refuse(" and ".join(sorted(kind.__name__ for kind in kinds)))
         self.kind, self.label = "labels", kinds.pop()
         labels = np.empty(len(values), dtype=object)
@@ -207,21 +191,17 @@ class OutputReader:
         return labels
 
     def _numbers(self, rows: NDArray[Any]) -> Outputs:
-        if self.kind == "labels":
-            self._refuse("numbers, after labels")
-        if self.kind == "numbers" and rows.shape[1] != self.cells:
-            self._refuse(f"{rows.shape[1]} numbers, after {self.cells}")
+        if self.kind == "labels" or (self.kind == "numbers" and rows.shape[1] != self.cells):
+            self._refuse(f"{rows.shape[1]} numbers, after {self.cells or 'labels'}")
         if rows.shape[1] == 0:
             raise InvalidInput("must return at least one number (got an empty vector)", parameter="mechanism")
-        numbers_only = rows.astype(np.float64)
-        if np.isnan(numbers_only).any():
+        found = rows.astype(np.float64)
+        if np.isnan(found).any():
             raise InvalidInput(
-                "must not return nan: nothing can be said about it (got nan)",
-                parameter="mechanism",
-                hint=("If only some profiles lead to nan, that is a leak; hetdp.auditing.replay_audit shows it."),
+                "must not return nan: nothing can be said about it (got nan)", parameter="mechanism", hint=_LEAK
             )
         self.kind, self.cells = "numbers", rows.shape[1]
-        return numbers_only
+        return found
 
     @staticmethod
     def _refuse(got: str) -> None:
@@ -232,11 +212,10 @@ def _row(value: object) -> list[float] | None:
     """Return a number or a vector of numbers as a list, anything else as None."""
     if isinstance(value, np.ndarray):
         return [float(cell) for cell in value.ravel()] if value.dtype.kind in "biuf" else None
-    if isinstance(value, numbers.Real | np.bool_):
-        return [_float(value)]
-    if isinstance(value, list | tuple) and value and all(isinstance(cell, numbers.Real | np.bool_) for cell in value):
-        return [_float(cell) for cell in value]
-    return None
+    cells = list(value) if isinstance(value, list | tuple) else [value]
+    if not cells or not all(isinstance(cell, numbers.Real | np.bool_) for cell in cells):
+        return None
+    return [_float(cell) for cell in cells]
 
 
 def _float(value: Any) -> float:  # noqa: ANN401  (a real number of any make)
@@ -251,22 +230,6 @@ def _holds_nan(value: object) -> bool:
     if isinstance(value, tuple | frozenset):
         return any(_holds_nan(part) for part in value)
     return isinstance(value, complex | float) and value != value  # noqa: PLR0124  (only nan differs from itself)
-
-
-def _hashes(value: Hashable) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-#: A promised loss for all items, one per item, or a dict from item to loss.
-Claims: TypeAlias = float | Sequence[float] | NDArray[np.float64] | Mapping[Hashable, float]
-
-#: More items than this are sampled evenly by their claim.
-_ITEMS = 8
-_PILOT_RUNS = 500
 
 
 @dataclass
@@ -290,86 +253,61 @@ class Subject:
             raise
         except Exception as error:
             # Its message may quote a profile; the traceback still leads a programmer there.
-            raise InvalidInput(
-                "must return on every profile",
-                parameter="mechanism",
-                got=type(error),
-                hint=("If only some profiles lead to it, that is a leak; hetdp.auditing.replay_audit shows it."),
-            ) from error
+            problem = "must return on every profile"
+            raise InvalidInput(problem, parameter="mechanism", got=type(error), hint=_LEAK) from error
         return self.reader.batch(raw, count) if self.vectorised else self.reader.singles(raw)
-
-    def pair_for(self, item: int, plan: Plan) -> Pair:
-        """Return the pair of adjacent profiles that shows an item of a plan most."""
-        if isinstance(plan, StretchedPlan):
-            return worst_pair(plan.mechanism.query, item, plan.shrinkage)
-        pilot = seeded_stream(item, 2)
-
-        def apart(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-            return apparent_loss(self.draw(one, _PILOT_RUNS, pilot), self.draw(two, _PILOT_RUNS, pilot))
-
-        return search_pair(plan.mechanism.domain, item, apart, movers=0)  # a pilot is too coarse to climb by
 
 
 def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
     """Return a plan, a mechanism together with `epsilon`, or a function of a profile as something to audit."""
     if isinstance(mechanism, Plan | Mechanism):
-        plan = planned(mechanism, epsilon=epsilon)
-        if plan.unit != "epsilon":
-            raise InvalidInput(
-                "must promise epsilon, a bound on every ratio", parameter="mechanism", got=plan.unit,
-                hint="hetdp.auditing.replay_audit and sampler_audit check plans in rho.",
-            )  # fmt: skip
-        losses = plan.amount * plan.mechanism.weights.values
-        if isinstance(plan, StretchedPlan):
-            losses = losses * plan.mechanism.query.steps_to_replace
-        keep = np.ones(losses.size, dtype=bool)
-        return Subject(
-            name=plan.mechanism.name,
-            run=lambda profile, count, stream: plan.answers(profile, keep, stream, count=count),
-            vectorised=True,
-            claims=losses,
-            plan=plan,
-        )
+        return _plan_subject(planned(mechanism, epsilon=epsilon))
     if not callable(mechanism):
-        raise InvalidInput(
-            "must be a plan, a mechanism or a function of a profile",
-            parameter="mechanism",
-            got=type(mechanism),
-        )
+        problem = "must be a plan, a mechanism or a function of a profile"
+        raise InvalidInput(problem, parameter="mechanism", got=type(mechanism))
     if epsilon is not None:
         raise InvalidInput("must come with a mechanism; give a function `claimed`", parameter="epsilon", got=epsilon)
-    return _function_subject(mechanism)
-
-
-def _function_subject(function: Callable[..., Any]) -> Subject:
+    function: Callable[..., Any] = mechanism
     seeded, vectorised = accepts(function, "random_state"), accepts(function, "size")
 
-    def keywords(stream: Stream) -> dict[str, Any]:
-        return {"random_state": fresh_seed(stream)} if seeded else {}
-
     def run(profile: object, count: int, stream: Stream) -> object:
-        if vectorised:
-            return function(profile, size=count, **keywords(stream))
-        return [function(profile, **keywords(stream)) for _ in range(count)]
+        def once(**keywords: object) -> object:
+            return function(profile, **keywords, **({"random_state": fresh_seed(stream)} if seeded else {}))
 
-    return Subject(name=getattr(function, "__name__", type(function).__name__), run=run, vectorised=vectorised)
+        return once(size=count) if vectorised else [once() for _ in range(count)]
+
+    return Subject(getattr(function, "__name__", type(function).__name__), run, vectorised)
+
+
+def _plan_subject(plan: Plan) -> Subject:
+    if plan.unit != "epsilon":
+        raise InvalidInput(
+            "must promise epsilon, a bound on every ratio", parameter="mechanism", got=plan.unit,
+            hint="hetdp.auditing.replay_audit and sampler_audit check plans in rho.",
+        )  # fmt: skip
+    losses = plan.amount * plan.mechanism.weights.values
+    if isinstance(plan, StretchedPlan):
+        losses = losses * plan.mechanism.query.steps_to_replace
+    keep = np.ones(losses.size, dtype=bool)
+
+    def run(profile: Any, count: int, stream: Stream) -> object:  # noqa: ANN401
+        return plan.answers(profile, keep, stream, count=count)
+
+    return Subject(plan.mechanism.name, run, vectorised=True, claims=losses, plan=plan)
 
 
 def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object = None) -> Plan:
-    """Return the plan itself, or the plan of a mechanism at the given level."""
+    """Return the plan itself, or the plan of a mechanism for the given epsilon or rho."""
     if isinstance(mechanism, Plan):
         if epsilon is not None or rho is not None:
-            raise InvalidInput(
-                "must not be given with a plan, which has its own", parameter="epsilon", got=epsilon or rho
-            )
+            problem = "must not be given with a plan, which has its own"
+            raise InvalidInput(problem, parameter="epsilon", got=epsilon or rho)
         return mechanism
     if (epsilon is None) == (rho is None):
-        raise InvalidInput(
-            "must be given with a mechanism (or rho, for a replay) (got both or none)", parameter="epsilon"
-        )
-    if rho is not None:
-        return mechanism.plan(noise="gaussian", amount=rho)
-    return mechanism.plan(noise="laplace", amount=epsilon)
+        problem = "must be given with a mechanism (or rho, for a replay) (got both or none)"
+        raise InvalidInput(problem, parameter="epsilon")
+    noise, amount = ("laplace", epsilon) if rho is None else ("gaussian", rho)
+    return mechanism.plan(noise=noise, amount=amount)
 
 
 def claims_for(claimed: Claims, item: Hashable) -> float:
@@ -381,9 +319,8 @@ def claims_for(claimed: Claims, item: Hashable) -> float:
             raise InvalidInput(f"must hold a loss for every audited item (got none for {item!r})", parameter="claimed")
         return losses[label]
     if isinstance(claimed, Sequence | np.ndarray) and np.ndim(claimed) == 1:
-        listed = [
-            not_negative("claimed", float(value) if isinstance(value, np.floating) else value) for value in claimed
-        ]
+        raw = [float(value) if isinstance(value, np.floating) else value for value in claimed]
+        listed = [not_negative("claimed", value) for value in raw]
         if not isinstance(item, int) or item >= len(listed):
             raise InvalidInput(f"must hold a loss for every item (got none for {item!r})", parameter="claimed")
         return listed[item]
@@ -391,7 +328,7 @@ def claims_for(claimed: Claims, item: Hashable) -> float:
 
 
 def default_items(claims: NDArray[np.float64]) -> list[int]:
-    """Return all items, or an even sample from the strictest claim to the most relaxed."""
+    """Return all items, or an even sample from the smallest claim to the largest."""
     if claims.size <= _ITEMS:
         return list(range(claims.size))
     places = np.linspace(0, claims.size - 1, _ITEMS).astype(int)
@@ -416,13 +353,22 @@ def pairs_for(
 ) -> list[tuple[Hashable, Pair]]:
     """Return the pairs to audit, each with the item it is about: those given, or the worst that can be found."""
     if adjacent is not None:
-        found = checked_pairs(adjacent)
-        return found if items is None else [(item, pair) for item, pair in found if item in items]
+        return [(item, pair) for item, pair in checked_pairs(adjacent) if items is None or item in items]
     plan = subject.plan
     if subject.claims is None or plan is None:
         raise InvalidInput("must be given with a function: pairs that differ in one item", parameter="adjacent")
     for item in items or ():
         if not 0 <= item < subject.claims.size:
             raise InvalidInput(f"must be positions below {subject.claims.size}", parameter="items", got=item)
-    chosen = default_items(subject.claims) if items is None else items
-    return [(item, subject.pair_for(item, plan)) for item in chosen]
+
+    def worst(item: int) -> Pair:
+        if isinstance(plan, StretchedPlan):
+            return worst_pair(plan.mechanism.query, item, plan.shrinkage)
+        pilot = seeded_stream(item, 2)
+
+        def apart(one: Floats, two: Floats) -> float:
+            return apparent_loss(subject.draw(one, _PILOT_RUNS, pilot), subject.draw(two, _PILOT_RUNS, pilot))
+
+        return search_pair(plan.mechanism.domain, item, apart, movers=0)  # a pilot is too coarse to climb by
+
+    return [(item, worst(item)) for item in (default_items(subject.claims) if items is None else items)]

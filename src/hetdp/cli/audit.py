@@ -1,7 +1,8 @@
-"""`hetdp audit`: try to break what the package ships, or a function of your own."""
+"""`hetdp audit`: audit everything that the package ships, or one function."""
 
 import importlib.util
 import json
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,17 @@ from hetdp.cli.options import plot_option
 from hetdp.cli.output import Voice, check_plot, check_writable, output_options, print_json, print_rows, write_plot
 from hetdp.core.errors import DataError
 from hetdp.core.files import write_whole
+from hetdp.core.text import counted, printable
 
 if TYPE_CHECKING:
     from hetdp.auditing import AuditReport, BatteryReport, Finding
 
 VIOLATION, INTERRUPTED = 1, 130
+_WIDTH = 80
+_POWER = (
+    "A loss of that size is found with probability 99.9 % if outputs of probability 1/2 show it, as with Laplace noise."
+    " Rarer outputs take more runs."
+)
 
 
 @click.command()
@@ -90,8 +97,6 @@ def _audit_function(
 ) -> int:
     from hetdp import auditing
 
-    if claimed is None or adjacent is None:
-        raise click.UsageError("--claimed and --adjacent must be given with FILE.py:FUNCTION.")
     function = _load_function(target)
     promise, pairs = _read_json("--claimed", claimed), _read_json("--adjacent", adjacent)
     code = 0
@@ -115,7 +120,7 @@ def _load_function(target: str) -> Callable[..., Any]:
     if not path or not name:
         raise DataError("the function must be given as FILE.py:FUNCTION", got=target)
     if not Path(path).is_file():
-        raise DataError("the file of the function must exist", got=path)
+        raise DataError(f"File not found: {path}")
     spec = importlib.util.spec_from_file_location("audited", path)
     if spec is None or spec.loader is None:
         raise DataError("the file of the function must be a Python file", got=path)
@@ -123,17 +128,18 @@ def _load_function(target: str) -> Callable[..., Any]:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise DataError(
-            f"the file of the function must run without an error (got {type(error).__name__} in {path!r})"
-        ) from error
+        problem = f"the file of the function must run without an error (got {type(error).__name__} in {path!r})"
+        raise DataError(problem) from error
     function = getattr(module, name, None)
     if not callable(function):
         raise DataError(f"{path} must define a function {name!r}", got=type(function))
     return function  # type: ignore[no-any-return]
 
 
-def _read_json(option: str, text: str) -> Any:  # noqa: ANN401  (JSON is whatever it is; the audit checks it)
-    """Return JSON given on the command line or in a file."""
+def _read_json(option: str, text: str | None) -> Any:  # noqa: ANN401  (the audit checks what it is)
+    """Return JSON given on the command line or in a file, or None."""
+    if text is None:
+        return None
     try:
         is_file = Path(text).is_file()
     except OSError:  # too long for a file name
@@ -162,6 +168,8 @@ def _show_report(report: "AuditReport") -> None:
     print_rows(title, ("item", "claimed", "loss at least", "would find", "runs per side", "verdict", "event"), rows)
     if len(report.rows) < report.planned_rows:
         click.echo(f"Interrupted after {len(report.rows)} of {report.planned_rows} pairs.")
+    _print(f"Would have found: {report.smallest}.")
+    _print(_POWER)
 
 
 def _audit_package(seed: int | None, output: Path | None, voice: Voice, *, quick: bool, list_only: bool) -> int:
@@ -182,11 +190,20 @@ def _audit_package(seed: int | None, output: Path | None, voice: Voice, *, quick
 
 
 def _show_battery(report: "BatteryReport") -> None:
-    rows = [(finding.subject, finding.audit, _bound(finding), finding.verdict) for finding in report.findings]
-    print_rows("What the package ships", ("subject", "audit", "loss at least", "verdict"), rows)
+    """Print each finding in two or three lines, and at the end all violations in full."""
     for finding in report.findings:
-        if finding.verdict != "no violation found":
-            click.echo(str(finding))
+        _print(f"{finding.subject} ({finding.audit}): {finding.verdict}{_bound(finding)}", "    ")
+        if finding.smallest:
+            _print(f"  would have found: {finding.smallest}", "    ")
+    violations = [finding for finding in report.findings if finding.verdict == "violated"]
+    for finding in violations:
+        _print(str(finding), "  ")
+    _print(f"{report.done} of {report.planned} cases: {counted(len(violations), 'violation')} found.")
+    _print(_POWER)
+
+
+def _print(line: str, indent: str = "") -> None:
+    click.echo(textwrap.fill(printable(line), _WIDTH, subsequent_indent=indent, break_long_words=False))
 
 
 def _bound(finding: "Finding") -> str:
@@ -195,4 +212,4 @@ def _bound(finding: "Finding") -> str:
     if not measured:
         return ""
     bound, claimed = max(measured, key=lambda pair: pair[0] / pair[1])
-    return f"{bound:.3f} of {claimed:.3g}"
+    return f", loss at least {bound:.3f} of {claimed:.3g}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import VIOLATED, Finding
 from hetdp.auditing.samplers import floating_point_audit, sampler_audit
-from hetdp.auditing.scales import FrontDoor, scale_audit
+from hetdp.auditing.scales import PublicCall, scale_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
@@ -138,18 +138,18 @@ def by_floating_point(build: Build, adjacent: Sequence[Pair], claimed: Claims) -
     return Attack("floating point", build, run)
 
 
-def by_scale(front_door: FrontDoor, broken: FrontDoor) -> Attack:
+def by_scale(call: PublicCall, broken: PublicCall) -> Attack:
     """Return the attack by the noise scale audit on a front door, and on one behind which something is broken."""
 
     def run(function: Function, stream: Stream) -> Finding:
         return scale_audit(function, false_alarm=1 - CONFIDENCE, random_state=stream)
 
-    return Attack("noise scale", lambda is_broken: broken if is_broken else front_door, run)
+    return Attack("noise scale", lambda is_broken: broken if is_broken else call, run)
 
 
-def behind(front_door: FrontDoor, name: str, where: object, **broken: Callable[[Any], object]) -> Variant:
+def behind(call: PublicCall, name: str, where: object, **broken: Callable[[Any], object]) -> Variant:
     """Return the variant of a public call behind which attributes of a module or class are made of the real ones."""
-    return Variant(name, by_scale(front_door, patched(front_door, where, **broken)))
+    return Variant(name, by_scale(call, patched(call, where, **broken)))
 
 
 def narrower(share: Fraction) -> Callable[[Function], Function]:

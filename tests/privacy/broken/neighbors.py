@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 
+from hetdp.auditing.audit_all import without
 from hetdp.core.randomness import as_stream
 from hetdp.neighbors import audit_cases, releases, scores
-from hetdp.neighbors.audit_cases import EPSILON, FRONT_DOORS, ITEMS, SUBJECTS, WEIGHTS, without
+from hetdp.neighbors.audit_cases import EPSILON, ITEMS, PUBLIC_CALLS, SUBJECTS, WEIGHTS
 from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip
 from hetdp.neighbors.engines.sketch import engine as sketch
@@ -33,6 +34,10 @@ _NOTHING, _ONE_ITEM = [0.0] * ITEMS, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
 _ONE_IN_TEN, _TWO_PERCENT = Fraction(1, 10), Fraction(98, 100)
 
 
+def _but(item):
+    return without([item], ITEMS)
+
+
 def _behind(subject, **broken):
     """Return how to build a subject behind which something that the cases call is broken."""
     worse = patched(subject, audit_cases, **broken)
@@ -47,7 +52,7 @@ def _without_weights(real):
     return lambda profile: real(profile, [1.0] * ITEMS)
 
 
-@variant("neighbours by raw sizes", by_replay, without([1]), {1: 0.0}, odd_values=False)
+@variant("neighbours by raw sizes", by_replay, _but(1), {1: 0.0}, odd_values=False)
 def _raw_sizes(broken):
     """Trap 3: dividing by the size of the profile, in which items of weight 0 count."""
 
@@ -59,7 +64,7 @@ def _raw_sizes(broken):
     return lists
 
 
-@variant("noise that begins where another list ends", by_replay, without([1]), {1: 0.0}, odd_values=False)
+@variant("noise that begins where another list ends", by_replay, _but(1), {1: 0.0}, odd_values=False)
 def _one_stream(broken):
     """Noise in one stream: an item of weight 0 makes the user's own list longer work, and moves the noise of others."""
 
@@ -82,7 +87,7 @@ def _silent_strangers(broken):
     return found
 
 
-@variant("sketch that takes the larger term", by_statistics, without([0]), WEIGHTS)
+@variant("sketch that takes the larger term", by_statistics, _but(0), WEIGHTS)
 def _larger_term(broken):
     """Take the larger of the two terms of p(v), where the law takes the smaller one."""
     if not broken:
@@ -123,7 +128,7 @@ def _sharper_bits(real):
 
 
 def _public(name):
-    return FRONT_DOORS[f"PrivateNeighbors.{name}"]
+    return PUBLIC_CALLS[f"PrivateNeighbors.{name}"]
 
 
 _lists, _sketches = _public("kneighbors, exact"), _public("kneighbors, sketch")
@@ -132,17 +137,17 @@ _sizes = partial(_public("kneighbors, exact, cosine"), fits=6)  # smaller, for w
 VARIANTS = (
     Variant(
         "neighbours at twice the level",
-        by_statistics(_behind(LISTS, exact_neighbors=_twice_the_level), without([3]), {3: 1.0}),
+        by_statistics(_behind(LISTS, exact_neighbors=_twice_the_level), _but(3), {3: 1.0}),
     ),
     Variant(
         "neighbours without weights",
-        by_replay(_behind(LISTS, population=_without_weights), without([1]), {1: 0.0}, odd_values=False),
+        by_replay(_behind(LISTS, population=_without_weights), _but(1), {1: 0.0}, odd_values=False),
     ),
     _raw_sizes,
     _one_stream,
     _silent_strangers,
     _larger_term,
-    Variant("names at the full level", by_statistics(_full_names, without([3]), {3: 1.0}, DELTAS)),
+    Variant("names at the full level", by_statistics(_full_names, _but(3), {3: 1.0}, DELTAS)),
     behind(_sizes, "sizes at the full level", scores, laplace_integers=narrower(_ONE_IN_TEN)),
     behind(
         _sizes,

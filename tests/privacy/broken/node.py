@@ -4,14 +4,19 @@ from fractions import Fraction
 
 import numpy as np
 
+from hetdp.auditing.audit_all import without
 from hetdp.node import audit_cases, publication
-from hetdp.node.audit_cases import CLAIMS, FRONT_DOORS, GROUP, pairs, published_bits, seen_of_a_group
+from hetdp.node.audit_cases import CLAIMS, DIALS, GROUP, PUBLIC_CALLS, published_bits, seen_of_a_group
 from hetdp.node.dials import FULL_DIAL
 from hetdp.node.storage.ledger import LossLedger
 from tests.privacy.broken.base import Variant, behind, by_replay, by_statistics, patched, told_otherwise
 
-_published = FRONT_DOORS["node, publication"]
+_published = PUBLIC_CALLS["node, publication"]
 _MOST = FULL_DIAL * 10
+
+
+def _but(item):
+    return without([item], len(DIALS))
 
 
 def _drawn(how):
@@ -63,14 +68,14 @@ def _scaled_to_a_limit(real):
 
 _in_order = _words_for_listed_first()
 _scaled = patched(seen_of_a_group, publication, draw_bits=_scaled_to_a_limit)
-_last = pairs([len(GROUP) - 1], len(GROUP))
+_last = without([len(GROUP) - 1], len(GROUP))
 
 VARIANTS = (
-    Variant("dials rounded up", by_statistics(_drawn(_rounded_up), pairs([2]), CLAIMS)),
-    Variant("sketch without absent items", by_statistics(_drawn(_absent_never_drawn), pairs([3]), CLAIMS)),
+    Variant("dials rounded up", by_statistics(_drawn(_rounded_up), _but(2), CLAIMS)),
+    Variant("sketch without absent items", by_statistics(_drawn(_absent_never_drawn), _but(3), CLAIMS)),
     Variant(
         "coins for listed items first",
-        by_replay(lambda broken: _in_order if broken else published_bits, pairs([1]), {1: 0.0}, odd_values=False),
+        by_replay(lambda broken: _in_order if broken else published_bits, _but(1), {1: 0.0}, odd_values=False),
     ),
     behind(
         _published,

@@ -7,14 +7,15 @@ from unittest.mock import patch
 
 import numpy as np
 
+from hetdp.auditing.audit_all import without
 from hetdp.auditing.statistical import audit
 from hetdp.core.randomness import as_stream
-from hetdp.neighbors.audit_cases import ITEMS, WEIGHTS, having, without
+from hetdp.neighbors.audit_cases import ITEMS, WEIGHTS, having
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import WEIGHT_STEPS
 from hetdp.recommender import audit_cases, crowd, matrix, names
 from hetdp.recommender.audit_cases import (
-    FRONT_DOORS,
+    PUBLIC_CALLS,
     dealt,
     everything,
     fits,
@@ -43,6 +44,10 @@ from tests.privacy.broken.base import (
 _COPIES = 30
 #: Two in a hundred more than promised is found at this epsilon, with so many runs.
 _STRONG, _MANY = Fraction(2), 800_000
+
+
+def _but(item):
+    return without([item], ITEMS)
 
 
 def _instead(subject, worse):
@@ -189,7 +194,7 @@ _pairs_of_items, _head_of_items = partial(telling_pairs, unit="item"), partial(h
 def _matrix(name, subject, item, where=audit_cases, **broken):
     epsilon, delta = level_of(WEIGHTS[item])
     build = _instead(subject, patched(subject, where, **broken))
-    return Variant(name, by_statistics(build, without([item]), {item: epsilon}, {item: delta}))
+    return Variant(name, by_statistics(build, _but(item), {item: epsilon}, {item: delta}))
 
 
 def _thin_noise(name, unit):
@@ -250,7 +255,7 @@ def _nine_names(real):
 
 
 def _public(name):
-    return FRONT_DOORS[f"PrivateRecommender.fit, {name}"]
+    return PUBLIC_CALLS[f"PrivateRecommender.fit, {name}"]
 
 
 _named, _whole_matrix = _public("sketches, private names"), _public("matrix")
@@ -258,23 +263,23 @@ _people_named = _public("matrix of people, private names")
 
 VARIANTS = (
     Variant("a model from bits 2 % too sharp", _by_many(_strength, [([1.0], [0.0])], float(_STRONG), _MANY)),
-    Variant("a model from bits drawn twice", by_statistics(_learning(dealt, _DrawnTwice), without([3]), {3: 1.0})),
+    Variant("a model from bits drawn twice", by_statistics(_learning(dealt, _DrawnTwice), _but(3), {3: 1.0})),
     Variant(
         "a model with the exact diagonal",
-        _by_many(_learning(_alone, _ExactDiagonal), without([2]), {2: WEIGHTS[2]}, 1_000),
+        _by_many(_learning(_alone, _ExactDiagonal), _but(2), {2: WEIGHTS[2]}, 1_000),
     ),
     Variant(
         "a model of the items that are listed most",
         by_replay(
             _instead(_listed, patched(_listed, crowd.Crowd, _most_popular=_most_listed)),
-            without([1]),
+            _but(1),
             {1: 0.0},
             odd_values=False,
         ),
     ),
     Variant(
         "a catalogue of whatever is listed",
-        by_replay(_instead(everything, _given), without([1]), {1: 0.0}, odd_values=False),
+        by_replay(_instead(everything, _given), _but(1), {1: 0.0}, odd_values=False),
     ),
     _thin_noise("a matrix with noise 2 % too small", "item"),
     _thin_noise("a matrix of people with noise 2 % too small", "user"),
@@ -286,14 +291,14 @@ VARIANTS = (
         "a matrix clipped by what is listed",
         by_replay(
             _instead(_pairs_of_items, patched(_pairs_of_items, audit_cases, exact_pairs=_by_listed)),
-            without([1]),
+            _but(1),
             {1: 0.0},
             odd_values=False,
         ),
     ),
     Variant(
         "a person's weight from the items",
-        by_replay(_instead(_published_items, _own_weights), without([1]), {1: 0.0}, odd_values=False),
+        by_replay(_instead(_published_items, _own_weights), _but(1), {1: 0.0}, odd_values=False),
     ),
     behind(_public("sketches"), "sketches of the crowd 3 % too sharp", crowd, SketchLearning=_sharper),
     behind(_named, "sketches at the full level, beside names", ModelSettings, model_epsilon=_all_of("epsilon")),

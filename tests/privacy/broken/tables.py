@@ -4,14 +4,14 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 
+from hetdp.auditing.audit_all import without
 from hetdp.noise.samplers import laplace_integers
 from hetdp.tables import audit_cases, release
 from hetdp.tables.audit_cases import (
-    FRONT_DOORS,
     KEY_CLAIMS,
     KEY_DELTAS,
+    PUBLIC_CALLS,
     SUM_CLAIMS,
-    all_but,
     chosen_keys,
     telling_sums,
 )
@@ -58,7 +58,7 @@ def _in_full(real):
 def _keys(name, person, **broken):
     worse = patched(chosen_keys, audit_cases, **broken)
     build = lambda broken: worse if broken else chosen_keys  # noqa: E731
-    return Variant(name, by_statistics(build, all_but([person], _N_KEYS), KEY_CLAIMS, KEY_DELTAS))
+    return Variant(name, by_statistics(build, without([person], _N_KEYS), KEY_CLAIMS, KEY_DELTAS))
 
 
 _shown = partial(chosen_keys, counts_shown=True)
@@ -71,7 +71,7 @@ def _sums(name, person, **broken):
     fresh = lru_cache(maxsize=64)(audit_cases.exact_sums)  # its own cache: other functions are called beneath it
     worse = patched(telling_sums, audit_cases, _known_sums=lambda _: fresh, **broken)
     build = lambda broken: worse if broken else telling_sums  # noqa: E731
-    return Variant(name, by_statistics(build, all_but([person], _N_PEOPLE), SUM_CLAIMS))
+    return Variant(name, by_statistics(build, without([person], _N_PEOPLE), SUM_CLAIMS))
 
 
 def _exact_counts(real):
@@ -124,10 +124,10 @@ def _twice(level):
     return 2 * level
 
 
-_counts = FRONT_DOORS["hetdp.release_table, counts of people"]
-_chosen = FRONT_DOORS["hetdp.release_table, unknown keys"]
+_counts = PUBLIC_CALLS["hetdp.release_table, counts of people"]
+_chosen = PUBLIC_CALLS["hetdp.release_table, unknown keys"]
 #: Smaller, for what is far off.
-_few_aggregates = partial(FRONT_DOORS["hetdp.release_table, every aggregate"], groups=2_000)
+_few_aggregates = partial(PUBLIC_CALLS["hetdp.release_table, every aggregate"], groups=2_000)
 _few_counts = partial(_counts, groups=2_000)
 
 VARIANTS = (
@@ -140,7 +140,7 @@ VARIANTS = (
     _keys("unknown keys, counted in full in each group", 3, counts_of_keys=_in_full),
     Variant(
         "unknown keys, noise for keys of nobody",
-        by_replay(lambda broken: _empty_shown if broken else _shown, all_but([1], _N_KEYS), {1: 0.0}, odd_values=False),
+        by_replay(lambda broken: _empty_shown if broken else _shown, without([1], _N_KEYS), {1: 0.0}, odd_values=False),
     ),
     _sums("table, a denominator without noise", 0, noisy_sums=_exact_counts),
     _sums("table, every row of a person counted", 2, group_sums=_asked_for(unit=None, max_groups=1)),
@@ -174,7 +174,7 @@ VARIANTS = (
     behind(_chosen, "unknown keys at the full level", release, choose=told_otherwise(epsilon=_twice)),
     behind(_chosen, "unknown keys at twice delta", release, choose=told_otherwise(delta=_twice)),
     behind(
-        FRONT_DOORS["hetdp.release_table, unknown keys of people"],
+        PUBLIC_CALLS["hetdp.release_table, unknown keys of people"],
         "unknown keys of people in several groups, noise as for one",
         release,
         choose=told_otherwise(groups=lambda _: 1),

@@ -1,28 +1,27 @@
 """Audit everything: the cases of all packages, and how they are run.
 
-A mechanism brings examples of itself (`hetdp.mechanisms.examples`). Anything else that makes a promise, engine or node,
-has a module with `audit_cases(size)`, and a line in `PROVIDERS`. They live above this package, so they are known by
-name here and loaded when they are asked for. Broken variants of all of them, which audits must catch, are in
+A mechanism registers examples of itself (`hetdp.mechanisms.examples`). Any other package that makes a promise has a
+module `audit_cases` with a function `audit_cases(size)`, named in `PROVIDERS`. These modules are in higher layers, so
+they are loaded by name when they are needed. Broken variants, which the audits must find, are in
 `tests/privacy/broken`.
 
-False alarms: every statistical, sampler, noise-scale and floating-point case errs with probability at most 1e-9, so
-the whole battery does so less than once in a million runs. Replays are exact.
+False alarms: every statistical, sampler, noise-scale and floating-point case has a false-alarm rate of at most 1e-9, so
+that of a whole run is below 1e-6. Replays are exact.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from types import ModuleType
 from typing import Any
 
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
-from hetdp.auditing.scales import FrontDoor, scale_audit
+from hetdp.auditing.scales import PublicCall, scale_audit
 from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, Pair, fresh_seed
 from hetdp.core.checks import one_of
 from hetdp.core.optional import require
-from hetdp.core.randomness import RandomState, as_stream
+from hetdp.core.randomness import as_stream
 
 PROVIDERS = (
     "hetdp.auditing.audit_cases",
@@ -31,14 +30,15 @@ PROVIDERS = (
     "hetdp.recommender.audit_cases",
     "hetdp.node.audit_cases",
 )
-
 #: False-alarm rate of one case 1e-9.
 CONFIDENCE = 1 - 1e-9
+#: Runs per side of a statistical case, by the size of the battery.
+SAMPLES = {"quick": 20_000, "full": 60_000}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One audit of one subject, to be run in a battery.
+    """One audit of one subject.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Case:
     run
         From a seed to what the audit found.
     subject
-        What is called by it, where that is one function.
+        The audited function, if there is one.
     """
 
     name: str
@@ -67,24 +67,19 @@ def statistical_case(
     samples: int,
     delta: Claims = 0.0,
 ) -> Case:
-    """Return the case in which what a function tells about its profile is measured."""
+    """Return the case of a statistical audit of a function."""
 
     def run(seed: int) -> Finding:
         return audit(
-            function,
-            adjacent=adjacent,
-            claimed=claimed,
-            delta=delta,
-            samples=samples,
-            confidence=CONFIDENCE,
+            function, adjacent=adjacent, claimed=claimed, delta=delta, samples=samples, confidence=CONFIDENCE,
             random_state=seed,
-        ).finding
+        ).finding  # fmt: skip
 
     return Case(name, "statistical", run, function)
 
 
 def replay_case(name: str, function: Callable[..., Any], *, adjacent: Sequence[Pair], limits: Claims) -> Case:
-    """Return the case in which a function is replayed on adjacent profiles."""
+    """Return the case of a replay of a function on adjacent profiles."""
 
     def run(seed: int) -> Finding:
         return replay_audit(function, adjacent=adjacent, limits=limits, odd_values=False, random_state=seed)
@@ -92,27 +87,32 @@ def replay_case(name: str, function: Callable[..., Any], *, adjacent: Sequence[P
     return Case(name, "replay", run, function)
 
 
-def scale_case(name: str, front_door: FrontDoor) -> Case:
-    """Return the case in which the noise that reaches an output is compared with what its guarantee implies."""
+def scale_case(name: str, call: PublicCall) -> Case:
+    """Return the case that compares the noise in the result of a public call with its guarantee."""
 
     def run(seed: int) -> Finding:
-        return scale_audit(front_door, name=name, false_alarm=1 - CONFIDENCE, random_state=seed)
+        return scale_audit(call, name=name, false_alarm=1 - CONFIDENCE, random_state=seed)
 
-    return Case(name, "noise scale", run, front_door)
+    return Case(name, "noise scale", run, call)
 
 
-def _providers() -> Iterator[ModuleType]:
-    # All of them or none: a battery without the node's would not be one of everything.
-    return (require(name, extra="node", purpose="An audit of everything") for name in PROVIDERS)
+def without(items: Sequence[int], n_items: int) -> list[Pair]:
+    """Return pairs of indicators, for each of some items: everything is there, and everything but that item."""
+    return [([1.0] * n_items, [float(place != item) for place in range(n_items)]) for item in items]
+
+
+def weight_zero_case(name: str, function: Callable[..., Any], item: int, n_items: int) -> Case:
+    """Return the case of a replay with and without an item of weight 0, which must leave every bit as it was."""
+    return replay_case(name, function, adjacent=without([item], n_items), limits={item: 0.0})
 
 
 def battery(size: str = "full") -> list[Case]:
-    """Return the cases of the full or the quick battery: all that the package ships.
+    """Return all cases that the package ships.
 
     Parameters
     ----------
     size
-        "full" or "quick".
+        "full", or "quick" for small samples.
 
     Examples
     --------
@@ -120,37 +120,19 @@ def battery(size: str = "full") -> list[Case]:
     ['floating point', 'ledger', 'noise scale', 'replay', 'sampler', 'statistical']
     """
     one_of("size", size, ("full", "quick"))
-    return [case for provider in _providers() for case in provider.audit_cases(size)]
-
-
-def run_cases(cases: Sequence[Case], *, random_state: RandomState = None) -> Iterator[Finding]:
-    """Run cases one after the other; what has been yielded is known even if the rest is interrupted.
-
-    Parameters
-    ----------
-    cases
-        What `battery` returns, or some of it.
-    random_state
-        A seed, or None for a fresh one.
-
-    Examples
-    --------
-    >>> [finding.verdict for finding in run_cases(battery("quick")[:2], random_state=1)]
-    ['no violation found', 'no violation found']
-    """
-    stream = as_stream(random_state)
-    for case in cases:
-        yield replace(case.run(fresh_seed(stream)), subject=case.name)
+    # Without the extra "node" nothing is audited: a battery that lacks the node would not be one of everything.
+    modules = [require(name, extra="node", purpose="An audit of everything") for name in PROVIDERS]
+    return [case for module in modules for case in module.audit_cases(size)]
 
 
 @dataclass
 class BatteryReport:
-    """What a battery has found so far.
+    """What has been found so far.
 
     Attributes
     ----------
     seed
-        Repeats it.
+        Repeats the run.
     planned
         How many cases there are.
     findings
@@ -191,31 +173,31 @@ def run_battery(
     seed: int | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> BatteryReport:
-    """Run cases; Ctrl-C ends it early, and the report holds what is known by then.
+    """Run cases; Ctrl-C ends the run early, and the report holds what is known by then.
 
     Parameters
     ----------
     cases
-        From `battery`.
+        What `battery` returns, or some of it.
     seed
-        Makes it reproducible; a fresh one if not given.
+        Makes the run reproducible; a fresh one if not given.
     progress
-        Called with the share that is done and what was done last.
+        Called with the share that is done and the name of the last case.
 
     Examples
     --------
-    >>> run_battery(battery("quick")[:1], seed=1).verdict
-    'no violation found'
+    >>> report = run_battery(battery("quick")[:1], seed=1)
+    >>> report.verdict, report.findings[0].smallest
+    ('no violation found', 'a loss of ... for item 0 (claimed 0.8)')
     """
     report = BatteryReport(fresh_seed(as_stream(None)) if seed is None else seed, len(cases))
-    begin = time.monotonic()
-
+    begin, stream = time.monotonic(), as_stream(report.seed)
     try:
-        for finding in run_cases(cases, random_state=report.seed):
-            report.findings.append(finding)
+        for case in cases:
+            report.findings.append(replace(case.run(fresh_seed(stream)), subject=case.name))
             if progress is not None:
-                progress(report.done / report.planned, finding.subject)
+                progress(report.done / report.planned, case.name)
     except KeyboardInterrupt:
-        pass  # `done` tells how far it came
+        pass  # `done` says how many cases are complete
     report.seconds = time.monotonic() - begin
     return report
