@@ -1,8 +1,8 @@
 """Exact coins: probabilities known to any number of bits, and coins that land exactly so.
 
 A probability such as 1/(1+exp(x)) is irrational, so no machine number equals it. What a fair decision needs is its
-binary expansion, digit by digit, as far as the random bits make us look. Everything here is integer arithmetic, and no
-decision is ever rounded; the argument is in docs/proofs/noise.md.
+binary expansion, digit by digit, as far as the random bits make us look. No decision is ever rounded: all is integer
+arithmetic, and floats decide only where their proved error cannot matter. The argument is in docs/proofs/noise.md.
 
 From the bottom up: probabilities (`exponential`, `logistic`, ...); one coin (`bernoulli`); a coin per lane, each of its
 own kind (`toss_kinds`), or of probability exp(-g) for many exponents g (`survive`); a uniform choice (`choose_one`);
