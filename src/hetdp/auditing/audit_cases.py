@@ -17,7 +17,7 @@ from hetdp.auditing.examples import Example, examples
 from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.samplers import floating_point_audit, sampler_audit
-from hetdp.auditing.scales import PublicCall as FrontDoor, Reached
+from hetdp.auditing.scales import PublicCall, Reached
 from hetdp.auditing.statistical import MINIMUM_SAMPLES, audit
 from hetdp.auditing.subjects import Claims, Pair
 from hetdp.core.randomness import RandomState, Stream, as_stream
@@ -35,8 +35,8 @@ def audit_cases(size: str) -> Iterator[Case]:
     """Yield the cases of the full or the quick battery."""
     for build in (_mechanism_cases, _release_cases, _sampler_cases, _floating_point_cases):
         yield from build(quick=size == "quick")
-    doors = list(FRONT_DOORS.items())
-    yield from (scale_case(name, door) for name, door in (doors[:1] if size == "quick" else doors))
+    calls = list(PUBLIC_CALLS.items())
+    yield from (scale_case(name, call) for name, call in (calls[:1] if size == "quick" else calls))
     if size == "full":
         yield statistical_case(
             "hetdp.release, histogram", told_by_bins, adjacent=[([0.0], [1.0])], claimed=1.0, samples=60_000
@@ -209,7 +209,7 @@ def _distortion_bound(random_state: RandomState) -> list[Reached]:
 
 
 #: Every public way to a release, by name.
-FRONT_DOORS: dict[str, FrontDoor] = {
+PUBLIC_CALLS: dict[str, PublicCall] = {
     "hetdp.release, histogram": _histogram,
     "hetdp.release, Gaussian histogram": partial(_histogram, rho=0.5),
     "hetdp.release, total": _total,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 import hetdp
 from hetdp import Box, queries
-from hetdp.auditing.audit_cases import FRONT_DOORS
+from hetdp.auditing.audit_cases import PUBLIC_CALLS
 from hetdp.core.randomness import RandomState, as_stream
 from hetdp.mechanisms import distortion, stretching, weight_class
 from hetdp.mechanisms.queries.query import ItemwiseQuery
@@ -15,8 +15,8 @@ from hetdp.mechanisms.weight_class import WeightClassesPlan
 from tests.privacy.broken.base import Floats, Variant, behind, by_statistics, narrower, patched
 
 _HALF, _TWO_PERCENT = Fraction(1, 2), Fraction(98, 100)
-_histogram, _total = FRONT_DOORS["hetdp.release, histogram"], FRONT_DOORS["hetdp.release, total"]
-_classes = FRONT_DOORS["hetdp.release, weight classes"]
+_histogram, _total = PUBLIC_CALLS["hetdp.release, histogram"], PUBLIC_CALLS["hetdp.release, total"]
+_classes = PUBLIC_CALLS["hetdp.release, weight classes"]
 _PAIR = [([0.0, 1.0], [1.0, 1.0])]
 
 
@@ -54,7 +54,7 @@ def _in_two(real):
 VARIANTS = (
     behind(_histogram, "a release with noise 2 % too small", stretching, laplace_integers=narrower(_TWO_PERCENT)),
     behind(
-        FRONT_DOORS["hetdp.release, Gaussian histogram"],
+        PUBLIC_CALLS["hetdp.release, Gaussian histogram"],
         "a Gaussian release with noise 2 % too small",
         stretching,
         gaussian_integers=narrower(_TWO_PERCENT**2),
@@ -67,7 +67,7 @@ VARIANTS = (
         laplace_integers=narrower(_TWO_PERCENT),
     ),
     behind(
-        FRONT_DOORS["hetdp.release, Gaussian weight classes"],
+        PUBLIC_CALLS["hetdp.release, Gaussian weight classes"],
         "a Gaussian release of weight classes with noise 2 % too small",
         weight_class,
         gaussian_integers=narrower(_TWO_PERCENT**2),
@@ -87,7 +87,7 @@ VARIANTS = (
         spreads=lambda real: property(lambda plan: tuple(spread / 2 for spread in real.func(plan))),
     ),
     behind(
-        FRONT_DOORS["hetdp.release_distortion_bound"],
+        PUBLIC_CALLS["hetdp.release_distortion_bound"],
         "a distortion bound at twice its level",
         distortion,
         laplace_integers=narrower(_HALF),
