@@ -1,6 +1,8 @@
 """What every mechanism is: secret weights, and a way to plan a release before any private value is read."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -10,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import float_up
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.rounding import product_up
+from hetdp.noise.samplers import gaussian_integers, laplace_integers
 from hetdp.profiles import Box, PrivacyWeights
 
 Floats = NDArray[np.float64]
@@ -18,20 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Reading:
-    """What released cells say: all of it is post-processing.
-
-    Attributes
-    ----------
-    value
-        The raw value: the answer as it was released.
-    estimate
-        What the query would be without weights and noise, inside the range of its answers; None with a `reason`.
-    low, high
-        Ends of the interval in which the answer without its noise lies, with the confidence asked for; None where the
-        answer is not a number with noise on it. With an estimate they are inside the range of answers.
-    reason
-        Why there is no estimate.
-    """
+    """What released cells say; see `hetdp.Release` for the fields."""
 
     value: float | Floats
     estimate: float | Floats | None
@@ -41,7 +32,7 @@ class Reading:
 
 
 class Plan(ABC):
-    """A release, planned: its public parameters, and what every item will lose.
+    """A release, planned, from weights and public numbers only. Everything except `losses` is public.
 
     Attributes
     ----------
@@ -51,20 +42,15 @@ class Plan(ABC):
         What kind of randomness; its epsilon or rho, and which of the two it is.
     weights_amount
         What each weight loses, in the same unit.
+    losses
+        What each item loses. The owner's.
     grid, scale
         Step of the public grid; scale of Laplace noise or standard deviation of Gaussian noise, in the unit of the
-        answer. None where the answer is not a noisy number; the scale is also None where noises of several scales add
-        up.
-    losses
-        What each item loses. The owner's; the rest is public.
+        answer. None where the answer is not a noisy number, or where noises of several scales add up.
     is_vector
         Whether the answer is a vector rather than a number.
     answer_range
-        The smallest and the largest answer that there can be without noise.
-
-    Privacy
-    -------
-    Made from weights and public numbers only.
+        The smallest and the largest number in any answer without noise.
     """
 
     mechanism: "Mechanism"
@@ -86,55 +72,44 @@ class Plan(ABC):
 
     @property
     def weights_amount(self) -> float:
-        """What each weight loses. Public."""
+        """What each weight loses."""
         return self.amount
 
     @abstractmethod
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
-        """Return the noisy cells of `count` independent answers, one answer per row.
+        """Return the noisy cells of `count` independent answers to private `values`, one answer per row.
 
-        Each row loses as much as a release, and the losses add up: more than one is for audits and simulations.
-
-        Parameters
-        ----------
-        values
-            Private, one per item.
-        keep
-            Whether each item counts; others do as if their weight were 0.
-        stream
-            Where noise comes from.
-        count
-            How many answers.
+        Items that are not in `keep` do as if their weight were 0. The losses of all rows add up: more than one row is
+        for audits and simulations. How many words are drawn from `stream` does not depend on the values.
         """
 
+    def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | Floats:
+        """Return one answer; `values`, `keep` and `stream` as for `answers`."""
+        (cells,) = self.answers(values, keep, stream, count=1)
+        return self.finish(cells)
+
     def finish(self, cells: Floats) -> float | Floats:
-        """Return the answer that noisy cells stand for: post-processing."""
+        """Return the answer that noisy `cells` stand for: post-processing."""
         return cells if self.is_vector else float(cells[0])
 
     def reach(self, confidence: float) -> float | None:  # noqa: ARG002  (most answers are not a number plus noise)
-        """Return what the noise of one number of the answer stays below, with a given confidence. Public.
-
-        None where the answer is not a number with noise on it.
-        """
+        """Return what the noise of one number of the answer stays below, with a `confidence`; None if there is none."""
         return None
 
     def interval(self, cells: Floats, confidence: float) -> tuple[float | Floats, float | Floats] | None:
-        """Return the ends of the interval that holds the answer without its noise, with a given confidence."""
+        """Return ends between which the answer of `cells` without its noise lies, with a `confidence`."""
         reach, value = self.reach(confidence), self.finish(cells)
         return None if reach is None else (value - reach, value + reach)
 
     def why_no_estimate(self, *, drops: bool) -> str | None:  # noqa: ARG002
         """Return why the answer is not an estimate of what the query would be without weights; None where it is.
 
-        Parameters
-        ----------
-        drops
-            Whether some items may not count because their budget is exhausted, as far as the public knows.
+        `drops` says whether some items may not count because their budget is exhausted, as far as the public knows.
         """
         return "Items count in proportion to their weights in this answer, and nothing that is released can undo that."
 
     def read(self, cells: Floats, confidence: float, *, drops: bool = False) -> Reading:
-        """Return what released cells say; `drops` as for `why_no_estimate`."""
+        """Return what released `cells` say, with a `confidence`; `drops` as for `why_no_estimate`."""
         value, ends, reason = self.finish(cells), self.interval(cells, confidence), self.why_no_estimate(drops=drops)
         least, most = self.answer_range
         if ends is None:
@@ -143,17 +118,8 @@ class Plan(ABC):
             reason = "The noise is as wide as the range of all answers. Use a larger epsilon, or ask about more items."
         if reason is not None:
             return Reading(value, None, *ends, reason)
-        estimate, low, high = (self._clipped(number) for number in (value, *ends))
-        return Reading(value, estimate, low, high, None)
-
-    def _clipped(self, number: float | Floats) -> float | Floats:
-        inside = np.clip(number, *self.answer_range)
-        return inside if self.is_vector else float(inside)
-
-    def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | Floats:
-        """Return one answer; parameters as for `answers`."""
-        (cells,) = self.answers(values, keep, stream, count=1)
-        return self.finish(cells)
+        clipped = (np.clip(number, least, most) for number in (value, *ends))
+        return Reading(value, *(number if self.is_vector else float(number) for number in clipped), None)  # type: ignore[arg-type,call-arg]
 
 
 class Mechanism(ABC):
@@ -183,6 +149,67 @@ class Mechanism(ABC):
         """Return what a release would do and cost; `noise`, `amount` and `grid` as for `hetdp.plan`."""
 
 
+class OfQuery(Mechanism):
+    """A mechanism that answers a query with Laplace or Gaussian noise."""
+
+    query: Query
+
+    @property
+    def name(self) -> str:
+        return self.query.name
+
+    @property
+    def domain(self) -> Box:
+        return self.query.domain
+
+    @property
+    def adjacent(self) -> str:  # type: ignore[override]
+        return self.query.adjacent
+
+    @property
+    def steps_to_replace(self) -> int:  # type: ignore[override]
+        return self.query.steps_to_replace
+
+
+class NoisePlan(Plan):
+    """A plan that adds noise to whole steps of a grid."""
+
+    mechanism: OfQuery
+    level: Fraction  # the epsilon of "laplace" or the rho of "gaussian" noise, exactly
+    grid: float
+
+    @property
+    def amount(self) -> float:  # type: ignore[override]
+        return float_up(self.level)
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return "epsilon" if self.noise == "laplace" else "rho"
+
+    @property
+    def is_vector(self) -> bool:  # type: ignore[override]
+        return self.mechanism.query.is_vector
+
+    @property
+    def answer_range(self) -> tuple[float, float]:  # type: ignore[override]
+        return self.mechanism.query.answer_range
+
+    def width(self, spread: Fraction) -> float:
+        """Return the scale or standard deviation of noise with a `spread`, in the unit of the answer."""
+        return self.grid * (float(spread) if self.noise == "laplace" else math.sqrt(spread))
+
+    def noisy(self, exact: Sequence[int], spread: Fraction, stream: Stream, *, count: int) -> Floats:
+        """Return `exact` steps as numbers with noise from `stream`, `count` times.
+
+        `spread` is the scale of Laplace noise or the variance of Gaussian noise, in steps.
+        """
+        draw = laplace_integers if self.noise == "laplace" else gaussian_integers
+        noise = draw(spread, count * len(exact), stream).reshape(count, len(exact))
+        # Python's integers do not overflow, and their product with a power of two stays on the grid.
+        answers: Floats = ((noise.astype(object) + np.array(exact, dtype=object)) * self.grid).astype(np.float64)
+        return answers
+
+
 class FullLossPlan(Plan):
     """A plan in which every item loses exactly what it is promised: epsilon * v_i."""
 
@@ -190,12 +217,10 @@ class FullLossPlan(Plan):
 
     @property
     def amount(self) -> float:  # type: ignore[override]
-        """Epsilon, rounded up to a float."""
         return float_up(self.level)
 
     @property
     def losses(self) -> Floats:
-        """What each item loses: epsilon * v_i. The owner's."""
         return product_up(self.mechanism.weights.values, self.level)
 
 

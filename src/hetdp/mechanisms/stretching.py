@@ -19,23 +19,23 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import finite, float_up, fraction
+from hetdp.core.checks import finite, fraction
 from hetdp.core.errors import InvalidInput, StretchingWarning
 from hetdp.core.randomness import Stream
 from hetdp.core.vectors import parts
 from hetdp.mechanisms.intervals import noise_quantile
-from hetdp.mechanisms.mechanism import Mechanism, Plan, as_weights
-from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query
+from hetdp.mechanisms.mechanism import NoisePlan, OfQuery, as_weights
+from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query, Steps
 from hetdp.mechanisms.rounding import choose_grid, floor_product, product_up
-from hetdp.noise.samplers import MAXIMUM_SCALE, gaussian_integers, laplace_integers
-from hetdp.profiles import Box, PrivacyWeights
+from hetdp.noise.samplers import MAXIMUM_SCALE
+from hetdp.profiles import PrivacyWeights
 
 _LARGEST_SCALE = 2**1000
 _SMALLEST_SENSITIVITY = 1e-290
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Stretched(Mechanism):
+class Stretched(OfQuery):
     """A query stretched to fit the weights: R(d) = f(c + W(d - c)) with S_i(w_i) <= m v_i S.
 
     Query and multiplier are public. Weights, shrinkage, calls and distortion bounds are for the owner's eyes.
@@ -58,22 +58,6 @@ class Stretched(Mechanism):
     def __repr__(self) -> str:
         return f"Stretched({self.query!r}, multiplier={self.multiplier:g})"
 
-    @property
-    def name(self) -> str:
-        return self.query.name
-
-    @property
-    def domain(self) -> Box:
-        return self.query.domain
-
-    @property
-    def adjacent(self) -> str:  # type: ignore[override]
-        return self.query.adjacent
-
-    @property
-    def steps_to_replace(self) -> int:  # type: ignore[override]
-        return self.query.steps_to_replace
-
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "StretchedPlan":
         """Return what a release would do and cost; `noise`, `amount` and `grid` as for `hetdp.plan`.
 
@@ -86,11 +70,6 @@ class Stretched(Mechanism):
         """
         return _plan(self, noise=noise, amount=amount, grid=grid)
 
-    @property
-    def sensitivity(self) -> float:
-        """S, the sensitivity of the query itself; the noise is scaled to `multiplier * S`. Public."""
-        return self.query.sensitivity
-
     @cached_property
     def shrinkage(self) -> Floats:
         """The factor w_i of every item. For the owner's eyes only."""
@@ -100,58 +79,39 @@ class Stretched(Mechanism):
         """Return the shrinkage when `slack` of every target is set aside for rounding. For the owner's eyes only.
 
         An item whose target does not exceed the slack, or whose weight is 0, is dropped.
-
-        Examples
-        --------
-        >>> from hetdp.mechanisms import queries
-        >>> stretched = stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.001])
-        >>> stretched.shrinkage_with(slack=0.01)
-        array([0.49, 0.  ])
         """
         shrinkage = np.empty(self.query.size)
         for some, part in self.query.parts():
             weights = self.weights.values[some]
-            targets = weights * self.multiplier * self.sensitivity - slack
+            targets = weights * self.multiplier * self.query.sensitivity - slack
             largest = part.largest_shrinkage(np.maximum(targets, 0.0))
             shrinkage[some] = np.where((weights == 0) | (targets <= 0), 0.0, largest)
         shrinkage.flags.writeable = False
         return shrinkage
 
-    @property
-    def modular_sensitivities(self) -> Floats:
-        """S_i(w_i) of every item, at most v_i * multiplier * S. For the owner's eyes only."""
-        return self.query.modular_sensitivities(self.shrinkage)
-
     def __call__(self, values: ArrayLike) -> float | Floats:
-        """Return the stretched answer without noise. For the owner's eyes only."""
+        """Return the stretched answer to `values`, without noise. For the owner's eyes only."""
         cells = self.query.stretched(self.query.domain.clamp(values), self.shrinkage)
         return self.query.finish(np.atleast_1d(cells))
 
     def distortion_bound(self, values: ArrayLike) -> float:
         """Bound `|f(d) - R(d)|` item by item; never larger than `paper_distortion_bound`.
 
-        Depends on values and weights: for the owner's eyes only. `hetdp.release_distortion_bound` publishes one.
+        Depends on `values` and weights: for the owner's eyes only. `hetdp.release_distortion_bound` publishes one.
 
         Examples
         --------
         >>> from hetdp.mechanisms import queries
         >>> stretched = stretch(queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), [0.5, 0.25, 0.1])
-        >>> round(stretched.distortion_bound([1, 1, 1]), 12)
-        1.8
+        >>> round(stretched.distortion_bound([1, 1, 1]), 4), round(stretched.paper_distortion_bound([1, 1, 1]), 4)
+        (1.8, 2.3812)
         """
         return self.query.distortion_bound(self.query.domain.clamp(values), self.shrinkage)
 
     def paper_distortion_bound(self, values: ArrayLike) -> float:
         """Bound `|f(d) - R(d)|` as the paper does: (1 - min w) ||d - c|| max ||gradient||.
 
-        Depends on values and weights: for the owner's eyes only.
-
-        Examples
-        --------
-        >>> from hetdp.mechanisms import queries
-        >>> stretched = stretch(queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), [0.5, 0.25, 0.1])
-        >>> round(stretched.paper_distortion_bound([1, 1, 1]), 4)
-        2.3812
+        Depends on `values` and weights: for the owner's eyes only.
         """
         return self.query.paper_distortion_bound(self.query.domain.clamp(values), self.shrinkage)
 
@@ -197,35 +157,22 @@ def stretch(query: Query, weights: PrivacyWeights | ArrayLike, *, multiplier: fl
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class StretchedPlan(Plan):
+class StretchedPlan(NoisePlan):
     """What a release of a stretched query will do: public parameters, and the spans of the items, the owner's."""
 
     mechanism: Stretched
     noise: str
-    level: Fraction  # the epsilon of "laplace" or the rho of "gaussian" noise, exactly
+    level: Fraction
     grid: float
     #: Of the noise, in steps: the scale of the Laplace, the variance of the Gaussian noise. Exact.
     spread: Fraction
     #: Per item: the factor, and the most steps it can move each cell of the answer. The owner's.
     shrinkage: Floats
-    spans: NDArray[np.int64]
-
-    @property
-    def amount(self) -> float:  # type: ignore[override]
-        return float_up(self.level)
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return "epsilon" if self.noise == "laplace" else "rho"
-
-    @property
-    def is_vector(self) -> bool:  # type: ignore[override]
-        return self.mechanism.query.is_vector
+    spans: Steps
 
     @property
     def scale(self) -> float:  # type: ignore[override]
-        steps = float(self.spread) if self.noise == "laplace" else math.sqrt(self.spread)
-        return steps * self.grid
+        return self.width(self.spread)
 
     def why_no_estimate(self, *, drops: bool) -> str | None:
         public = self.mechanism.public_weight
@@ -234,18 +181,13 @@ class StretchedPlan(Plan):
         return "Items without remaining budget count as the centre of the range." if drops else None
 
     @property
-    def answer_range(self) -> tuple[float, float]:  # type: ignore[override]
-        return self.mechanism.query.answer_range
-
-    @property
     def losses(self) -> Floats:
-        """What each item loses: its span over the scale of the noise, rounded up. The owner's."""
         losses = np.empty(self.spans.size)
         for some in parts(losses.size):
             losses[some] = self._losses(self.spans[some], self.mechanism.weights.values[some])
         return losses
 
-    def _losses(self, spans: NDArray[np.int64], weights: Floats) -> Floats:
+    def _losses(self, spans: Steps, weights: Floats) -> Floats:
         cells, steps = self.mechanism.query.cells, spans.astype(np.float64)
         if self.noise == "laplace":
             lost, promised = product_up(steps, cells / self.spread), product_up(weights, self.level)
@@ -267,13 +209,7 @@ class StretchedPlan(Plan):
         return self.mechanism.query.finish(cells)
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
-        exact = self._exact_steps(values, keep)
-        draw = laplace_integers if self.noise == "laplace" else gaussian_integers
-        noise = draw(self.spread, count * len(exact), stream).reshape(count, len(exact))
-        # Python's integers do not overflow, and their product with a power of two stays on the grid.
-        steps = noise.astype(object) + np.array(exact, dtype=object)
-        answers: Floats = (steps * self.grid).astype(np.float64)
-        return answers
+        return self.noisy(self._exact_steps(values, keep), self.spread, stream, count=count)
 
     def _exact_steps(self, values: ArrayLike, keep: NDArray[np.bool_]) -> list[int]:
         """Return the stretched answer in grid steps: the only place where private values meet the answer."""

@@ -19,11 +19,11 @@ from hetdp.core.checks import finite, float_up, fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
 from hetdp.mechanisms.intervals import noise_quantile
-from hetdp.mechanisms.mechanism import Mechanism, Plan, as_weights
+from hetdp.mechanisms.mechanism import NoisePlan, OfQuery, as_weights
 from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query, Steps, Whole
 from hetdp.mechanisms.rounding import choose_grid, product_up
-from hetdp.noise.samplers import MAXIMUM_SCALE, gaussian_integers, laplace_integers
-from hetdp.profiles import Box, PrivacyWeights
+from hetdp.noise.samplers import MAXIMUM_SCALE
+from hetdp.profiles import PrivacyWeights
 
 DEFAULT_BOUNDARIES = (1.0, 0.5, 0.25)
 _MOST_CLASSES = 32
@@ -83,7 +83,7 @@ class ClassSum:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class WeightClasses(Mechanism):
+class WeightClasses(OfQuery):
     """An additive query, answered by one noisy sum per weight class.
 
     Attributes
@@ -101,28 +101,13 @@ class WeightClasses(Mechanism):
     def __repr__(self) -> str:
         return f"WeightClasses({self.query!r}, boundaries={self.boundaries})"
 
-    @property
-    def name(self) -> str:
-        return self.query.name
-
-    @property
-    def domain(self) -> Box:
-        return self.query.domain
-
-    @property
-    def adjacent(self) -> str:  # type: ignore[override]
-        return self.query.adjacent
-
-    @property
-    def steps_to_replace(self) -> int:  # type: ignore[override]
-        return self.query.steps_to_replace
-
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "WeightClassesPlan":
         """Return what a release would do and cost; `noise`, `amount` and `grid` as for `hetdp.plan`.
 
         Examples
         --------
         >>> from hetdp.mechanisms import queries
+        >>> from hetdp.profiles import Box
         >>> total = queries.total(Box.uniform(0, 1, size=3))
         >>> plan = weight_classes(total, [1, 0.7, 0.1]).plan(noise="laplace", amount=0.5)
         >>> plan.scales, plan.losses, plan.weights_amount
@@ -147,31 +132,15 @@ class WeightClasses(Mechanism):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class WeightClassesPlan(Plan):
+class WeightClassesPlan(NoisePlan):
     """What a release of weight classes will do. Everything except `losses` is public."""
 
     mechanism: WeightClasses
     noise: str
-    level: Fraction  # the epsilon of "laplace" or the rho of "gaussian" noise, exactly
+    level: Fraction
     grid: float
     #: The most that the item with the widest range can move a cell of its class, in steps.
     half: int
-
-    @property
-    def amount(self) -> float:  # type: ignore[override]
-        return float_up(self.level)
-
-    @property
-    def unit(self) -> str:  # type: ignore[override]
-        return "epsilon" if self.noise == "laplace" else "rho"
-
-    @property
-    def is_vector(self) -> bool:  # type: ignore[override]
-        return self.mechanism.query.is_vector
-
-    @property
-    def answer_range(self) -> tuple[float, float]:  # type: ignore[override]
-        return self.mechanism.query.answer_range
 
     @cached_property
     def spreads(self) -> tuple[Fraction, ...]:
@@ -186,8 +155,7 @@ class WeightClassesPlan(Plan):
     @property
     def scales(self) -> tuple[float, ...]:
         """Scale of the Laplace noise, or standard deviation of the Gaussian, of each class. Public."""
-        steps = (float(spread) if self.noise == "laplace" else math.sqrt(spread) for spread in self.spreads)
-        return tuple(self.grid * width for width in steps)
+        return tuple(map(self.width, self.spreads))
 
     @property
     def scale(self) -> float | None:  # type: ignore[override]
@@ -250,12 +218,10 @@ class WeightClassesPlan(Plan):
 
     def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
         exact = self._exact_steps(values, keep)
-        draw = laplace_integers if self.noise == "laplace" else gaussian_integers
-        rows = []
-        for spread, cells in zip(self.spreads, exact, strict=True):
-            noise = draw(spread, count * cells.size, stream).reshape(count, cells.size)
-            rows.append(((noise.astype(object) + cells) * self.grid).astype(np.float64))
-        return np.concatenate(rows, axis=1)
+        noisy = (
+            self.noisy(cells, spread, stream, count=count) for cells, spread in zip(exact, self.spreads, strict=True)
+        )
+        return np.concatenate(list(noisy), axis=1)
 
     def _exact_steps(self, values: ArrayLike, keep: NDArray[np.bool_]) -> Whole:
         """Return the sums of all classes in grid steps: the only place where private values meet the answer."""
@@ -298,6 +264,7 @@ def weight_classes(
     Examples
     --------
     >>> from hetdp.mechanisms import queries
+    >>> from hetdp.profiles import Box
     >>> hours = queries.mean(Box.uniform(0, 80, size=1000))
     >>> weight_classes(hours, [1, 0.3] * 500, boundaries=(1, 0.25)).plan(noise="laplace", amount=1).losses
     array([1.  , 0.25, 1.  , ..., 0.25, 1.  , 0.25])
