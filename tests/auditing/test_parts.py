@@ -60,6 +60,7 @@ def test_precision_counts_binary_digits():
 def test_outputs_are_rows_of_numbers_or_labels():
     assert OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2).tolist() == [[1, 2], [3, 4]]
     assert OutputReader().singles(["red", "blue"]).tolist() == ["red", "blue"]
+    assert OutputReader().singles([10**400, -(10**400)]).tolist() == [[np.inf], [-np.inf]]
 
 
 def test_findings_and_reports_are_ready_for_json():

@@ -44,7 +44,7 @@ _NAMED, _RARE, _OWNERS = 15_000, 6_000, (3, 4)
 #: A delta at which a few people are enough for a name.
 _ODD_DELTA = 0.08
 _HEAD, _NAMED_HEAD = 600, 250
-#: A weight of 1 moves the number that is looked at by up to one standard deviation.
+#: A weight of 1 moves the audited number by up to one standard deviation.
 _RHO, _CLIP = Fraction(1, 2), 2
 #: Items that the subject has in any case, so that it is cut off by the ball; and all items.
 _OTHERS, _ALL = 6, ITEMS + 6
@@ -246,7 +246,7 @@ def exact_pairs(unit: str, subject: Sequence[float]) -> NDArray[np.int64]:
     return sums.pairs
 
 
-def telling_pairs(profile: Sequence[float], size: int, random_state: RandomState, *, unit: str) -> Floats:
+def directed_pairs(profile: Sequence[float], size: int, random_state: RandomState, *, unit: str) -> Floats:
     """Return a noisy matrix along the directions in which items (or people) move it, and its diagonal."""
     n_subjects = len(UNITS[unit])
     sides = without(range(n_subjects), n_subjects)
@@ -338,7 +338,7 @@ def audit_cases(size: str) -> list[Case]:
         promise: dict[str, Any] = {"adjacent": pairs, "claimed": epsilons, "delta": deltas, "samples": samples}
         sampler = partial(noise_of_pairs, unit=unit)
         cases += [
-            statistical_case(name, partial(telling_pairs, unit=unit), **promise),
+            statistical_case(name, partial(directed_pairs, unit=unit), **promise),
             statistical_case(f"{name}, its head", partial(head_of_counts, unit=unit), **promise),
             weight_zero_case(name, partial(published, unit=unit), 1, len(UNITS[unit])),
             Case(f"{name}, its noise", "sampler", partial(audit_of_noise, sampler, unit=unit)),
