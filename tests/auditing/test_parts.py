@@ -70,6 +70,7 @@ def test_findings_and_reports_are_ready_for_json():
     assert [rounded_up(0.02101, 2), rounded_up(1.1), rounded_up(12.0, 2)] == ["0.022", "1.1", "12"]
     assert AuditRow(0, 1.0, 2.0, "output >= 1", 1000, 1.1).to_dict()["verdict"] == "violated"
     assert AuditReport("total", [], 0.999).to_dict()["verdict"] == "no violation found"
+    assert AuditReport("total", [], 0.999).smallest.startswith("nothing")
     assert not BatteryReport(seed=1, planned=2).to_dict()["complete"]
 
 
