@@ -60,6 +60,7 @@ def test_precision_counts_binary_digits():
 def test_outputs_are_rows_of_numbers_or_labels():
     assert OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2).tolist() == [[1, 2], [3, 4]]
     assert OutputReader().singles(["red", "blue"]).tolist() == ["red", "blue"]
+    assert OutputReader().singles([10**400, -(10**400)]).tolist() == [[np.inf], [-np.inf]]
 
 
 def test_findings_and_reports_are_ready_for_json():
@@ -69,6 +70,7 @@ def test_findings_and_reports_are_ready_for_json():
     assert [rounded_up(0.02101, 2), rounded_up(1.1), rounded_up(12.0, 2)] == ["0.022", "1.1", "12"]
     assert AuditRow(0, 1.0, 2.0, "output >= 1", 1000, 1.1).to_dict()["verdict"] == "violated"
     assert AuditReport("total", [], 0.999).to_dict()["verdict"] == "no violation found"
+    assert AuditReport("total", [], 0.999).smallest.startswith("nothing")
     assert not BatteryReport(seed=1, planned=2).to_dict()["complete"]
 
 

@@ -36,11 +36,11 @@ def coin(loss, delta):
 @pytest.mark.slow
 @pytest.mark.parametrize(("claim", "delta"), [(1.0, 0.0), (0.2, 0.0), (0.0, 0.0), (1.0, 0.1)])
 def test_a_loss_of_the_stated_size_is_found(claim, delta):
-    told = {"adjacent": PAIR, "claimed": claim, "delta": delta, "samples": 5_000}
-    stated = audit(coin(claim, delta), **told, random_state=1).rows[0].detectable
+    given = {"adjacent": PAIR, "claimed": claim, "delta": delta, "samples": 5_000}
+    stated = audit(coin(claim, delta), **given, random_state=1).rows[0].detectable
     for share, least, most in ((1.0, SEEDS - 2, SEEDS), (0.5, 0, SEEDS * 3 // 4)):
         loss = claim + share * (stated - claim)
-        reports = [audit(coin(loss, delta), **told, random_state=seed) for seed in range(SEEDS)]
+        reports = [audit(coin(loss, delta), **given, random_state=seed) for seed in range(SEEDS)]
         assert least <= found(reports) <= most
 
 
@@ -143,8 +143,8 @@ def test_a_floating_point_audit_finds_one_output_off_the_grid():
             drawn[0] = np.nextafter(drawn[0] + 1, np.inf)
         return drawn
 
-    told = {"adjacent": PAIR, "claimed": 1.0, "samples": 2_000, "random_state": 1}
-    finding = floating_point_audit(mechanism, grid=1 / 16, **told)
+    given = {"adjacent": PAIR, "claimed": 1.0, "samples": 2_000, "random_state": 1}
+    finding = floating_point_audit(mechanism, grid=1 / 16, **given)
     assert (finding.verdict, finding.figures["off_grid"]) == ("violated", 1)
     assert finding.smallest == "one output off the grid of 0.0625"
-    assert "last bits" in floating_point_audit(mechanism, **told).smallest
+    assert "last bits" in floating_point_audit(mechanism, **given).smallest

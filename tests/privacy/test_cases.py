@@ -70,7 +70,7 @@ def test_a_smaller_delta_than_promised_for_keys_is_refuted(person):
 @pytest.mark.parametrize(("unit", "one"), [("item", 3), ("user", 0)])
 def test_a_smaller_loss_than_promised_for_a_matrix_is_refuted(unit, one):
     epsilon, delta = models.level_of(0.75)
-    subject, pairs = partial(models.telling_pairs, unit=unit), without([one], len(models.UNITS[unit]))
+    subject, pairs = partial(models.directed_pairs, unit=unit), without([one], len(models.UNITS[unit]))
     report = audit(subject, adjacent=pairs, claimed={one: epsilon}, delta={one: delta}, **REFUTED)
     assert report.verdict == VIOLATED
 

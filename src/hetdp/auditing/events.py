@@ -1,7 +1,7 @@
 """Events that an audit counts: thresholds on features of the outputs, chosen on a learning sample.
 
 A feature turns outputs into numbers. Events are counted on runs that were not used to choose them, so a bad choice
-costs power and never causes a false alarm.
+reduces power and never causes a false alarm.
 
 The features:
 

@@ -140,6 +140,8 @@ class AuditReport:
     @property
     def smallest(self) -> str:
         """The smallest violation that would have been found, relative to its claim."""
+        if not self.rows:
+            return "nothing: no pair is complete"
         if not any(math.isfinite(row.detectable) for row in self.rows):
             return "no loss at all: too few runs"
         row = min(self.rows, key=lambda row: row.detectable / max(row.claimed, 1e-9))

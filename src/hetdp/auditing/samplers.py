@@ -50,7 +50,7 @@ def sampler_audit(
     Parameters
     ----------
     sampler
-        Takes `size`, and `random_state` if it likes; returns that many integers.
+        Takes `size`, and optionally `random_state`; returns that many integers.
     distribution
         "laplace" or "gaussian".
     scale

@@ -13,7 +13,7 @@ from hetdp.core.checks import Real, finite, not_negative, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
 
-#: Below this many runs per side, no event can be told from chance.
+#: Below this many runs per side, no event differs clearly from chance.
 MINIMUM_SAMPLES = 1_000
 #: Beyond this many, a larger factor is looked for instead.
 LARGEST_SAMPLE = 4_000_000

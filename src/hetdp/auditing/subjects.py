@@ -222,7 +222,7 @@ def _float(value: Any) -> float:  # noqa: ANN401  (a real number of any make)
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _holds_nan(value: object) -> bool:

@@ -205,9 +205,8 @@ def _seen(
 ) -> Floats:
     """Return what one recipient sees of one user: with 100 recipients and 100 users, each pair is a run.
 
-    Sketches are read by recipients with one item each, who see all bits of a user; scores by one who has all six items.
-    The value of a bit depends on the bits of everybody, in its last digits, which all runs of a fit would share. So
-    they are rounded, unless `every_digit` is needed: a replay compares to the last bit.
+    Sketches are read by recipients with one item each. The last digits of a bit's value depend on the bits of everybody
+    and are shared by all runs of a fit: they are rounded, unless a replay compares `every_digit`.
     """
     stream, sketched, found, n_users = as_stream(random_state), engine == "sketch", 0, 100
     readers = ITEMS if sketched else n_users
@@ -273,12 +272,9 @@ def _exact_lists(profile: Sequence[float], size: int, random_state: RandomState,
 def _gossip_scores(profile: Sequence[float], size: int, random_state: RandomState) -> Floats:
     """Return the noisy score of a pair."""
     first, own = population(profile, copies=size), _recipients(size)
-    both = CodedProfiles(
-        np.concatenate([first.indptr, first.indptr[-1] + own.indptr[1:]]),
-        np.concatenate([first.items, own.items]),
-        np.concatenate([first.codes, np.full(own.items.size, WEIGHT_STEPS, dtype=np.uint8)]),
-        first.n_items,
-    )
+    indptr = np.concatenate([first.indptr, first.indptr[-1] + own.indptr[1:]])
+    items, full = np.concatenate([first.items, own.items]), np.full(own.items.size, WEIGHT_STEPS, dtype=np.uint8)
+    both = CodedProfiles(indptr, items, np.concatenate([first.codes, full]), first.n_items)
     scores = noisy_scores(both, key=as_stream(random_state).key(), epsilon=EPSILON, factors=np.ones(both.n_users))
     peers = (first.n_users + np.arange(size)).astype(np.int32)
     return scores.score(np.arange(size, dtype=np.int32), np.arange(size + 1), peers, scores.worker())[:, None]

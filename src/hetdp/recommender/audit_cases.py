@@ -1,13 +1,11 @@
 """Audit cases of `PrivateRecommender`: `fit` and `partial_fit`, with names, counts and evidence on pairs.
 
-Public calls: the promise states one epsilon for all parts together. So the share of counts is measured, that of names
-is read from the public settings of the model, and the noise of the rest must be as wide as what is left of `guarantee_`
-implies.
+Public calls: the promise states one epsilon for all parts. The share of counts is measured, that of names is read from
+the public settings, and the noise of the rest must be as wide as what is left of `guarantee_` implies.
 
-Sketches: bits of different people are independent, so as many ones as a count implies are dealt out at random to a
-crowd of equal people. Matrices: the output is, for each item (or person), the noisy sums along the direction in which
-it moves them. Gaussian noise bounds no ratio; but if that number moves by mu standard deviations, each epsilon has one
-delta, and both are claimed.
+Sketches: bits of different people are independent, so as many ones as a count implies are dealt out at random to equal
+people. Matrices: the output is, for each item or person, the noisy sums along the direction in which it moves them.
+Gaussian noise bounds no ratio; but a move by mu standard deviations has one delta for each epsilon: both are claimed.
 """
 
 import math
@@ -15,6 +13,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,17 +44,14 @@ _NAMED, _RARE, _OWNERS = 15_000, 6_000, (3, 4)
 #: A delta at which a few people are enough for a name.
 _ODD_DELTA = 0.08
 _HEAD, _NAMED_HEAD = 600, 250
-#: A weight of 1 moves the number that is looked at by up to one standard deviation.
+#: A weight of 1 moves the audited number by up to one standard deviation.
 _RHO, _CLIP = Fraction(1, 2), 2
-#: Items that the subject has in any case, so that it is cut off by the ball.
-_OTHERS = 6
-_ALL = ITEMS + _OTHERS
+#: Items that the subject has in any case, so that it is cut off by the ball; and all items.
+_OTHERS, _ALL = 6, ITEMS + 6
 #: Weights of people, one of whom is the subject; all have everything.
 _PERSON_WEIGHTS = (1.0, 0.0, 0.5, 0.25)
 #: What is protected, with the weights of its subjects.
 UNITS = {"item": WEIGHTS, "user": _PERSON_WEIGHTS}
-#: Runs at a time, so that memory is limited.
-_RUNS = 2_000
 #: Far more than a Gaussian of whole steps differs from one of real numbers.
 _DISCRETE = 1e-6
 #: As many entries as it takes to see that noise is 2 % too small, and items to have them.
@@ -76,7 +72,7 @@ def _nobody(n_items: int, first: int = 0, step: int = 1) -> Profiles:
 
 
 def _in_deviations(counts: Floats, epsilon: float) -> Floats:
-    """Return counts of sketches, in standard deviations at that epsilon."""
+    """Return counts of sketches in standard deviations."""
     return counts * 2 * math.sinh(epsilon / 2) / math.sqrt(_PEOPLE)
 
 
@@ -250,7 +246,7 @@ def exact_pairs(unit: str, subject: Sequence[float]) -> NDArray[np.int64]:
     return sums.pairs
 
 
-def telling_pairs(profile: Sequence[float], size: int, random_state: RandomState, *, unit: str) -> Floats:
+def directed_pairs(profile: Sequence[float], size: int, random_state: RandomState, *, unit: str) -> Floats:
     """Return a noisy matrix along the directions in which items (or people) move it, and its diagonal."""
     n_subjects = len(UNITS[unit])
     sides = without(range(n_subjects), n_subjects)
@@ -259,8 +255,8 @@ def telling_pairs(profile: Sequence[float], size: int, random_state: RandomState
     spread = MatrixRule(unit, _CLIP).pair_spread(_ALL)
     diagonal = np.cumsum(np.arange(_ALL) + 1)[:ITEMS] - 1
     sums, stream, seen = exact_pairs(unit, profile), as_stream(random_state), []
-    for begin in range(0, size, _RUNS):
-        runs = min(_RUNS, size - begin)
+    for begin in range(0, size, 2_000):  # memory is limited
+        runs = min(2_000, size - begin)
         noisy = noisy_sums(np.tile(sums, runs), spread=spread, rho=_RHO, stream=stream).reshape(runs, -1)
         seen.append(np.concatenate([noisy.astype(np.float64) @ directions, noisy[:, diagonal]], axis=1) / spread)
     return np.concatenate(seen)
@@ -304,11 +300,7 @@ def audit_of_noise(sampler: Callable[..., NDArray[np.int64]], stream: RandomStat
 
 
 def published(profile: Sequence[float], size: int, random_state: RandomState, *, unit: str) -> Floats:
-    """Return everything that `PrivateRecommender` publishes about a crowd: names, counts, head and model.
-
-    The profile says which of six items one person has. If whole people are protected, it says which of four people have
-    all six.
-    """
+    """Return all that is published about a crowd and one person's items, or about a crowd and some of four people."""
     own, user_weights, weights = [having(profile)], None, np.array(WEIGHTS)
     if unit == "user":
         own = [having([present] * ITEMS) for present in profile]
@@ -336,24 +328,19 @@ def fits(profiles: Profiles, user_weights: Sequence[float] | None, size: int, ra
 
 def audit_cases(size: str) -> list[Case]:
     """Return the cases of models."""
-    samples, name = SAMPLES[size], "model from sketches"
-    some = without((0, 1, 2, 3), ITEMS)
+    name, four, samples = "model from sketches", range(4), SAMPLES[size]
     cases = [
-        statistical_case(name, dealt, adjacent=some, claimed=WEIGHTS, samples=samples),
+        statistical_case(name, dealt, adjacent=without(four, ITEMS), claimed=WEIGHTS, samples=samples),
         weight_zero_case(name, everything, 1, ITEMS),
     ]
     for unit, name in (("item", "model from a matrix"), ("user", "model of whole people")):
-        n_subjects = len(UNITS[unit])
-        pairs = without(range(len(_PERSON_WEIGHTS)), n_subjects)
-        epsilons, deltas = zip(*map(level_of, UNITS[unit]), strict=True)
-        for subject, part in ((telling_pairs, ""), (head_of_counts, ", its head")):
-            audited = partial(subject, unit=unit)
-            cases.append(
-                statistical_case(name + part, audited, adjacent=pairs, claimed=epsilons, delta=deltas, samples=samples)
-            )
+        pairs, (epsilons, deltas) = without(four, len(UNITS[unit])), zip(*map(level_of, UNITS[unit]), strict=True)
+        promise: dict[str, Any] = {"adjacent": pairs, "claimed": epsilons, "delta": deltas, "samples": samples}
         sampler = partial(noise_of_pairs, unit=unit)
         cases += [
-            weight_zero_case(name, partial(published, unit=unit), 1, n_subjects),
+            statistical_case(name, partial(directed_pairs, unit=unit), **promise),
+            statistical_case(f"{name}, its head", partial(head_of_counts, unit=unit), **promise),
+            weight_zero_case(name, partial(published, unit=unit), 1, len(UNITS[unit])),
             Case(f"{name}, its noise", "sampler", partial(audit_of_noise, sampler, unit=unit)),
         ]
     if size == "quick":

@@ -229,7 +229,7 @@ def _known_sums(profile: tuple[float, ...]) -> GroupSums:
     return exact_sums(profile)
 
 
-def telling_sums(profile: Sequence[float], size: int, random_state: RandomState) -> Floats:
+def likelihood_ratios(profile: Sequence[float], size: int, random_state: RandomState) -> Floats:
     """Return the log-likelihood ratio of the noisy sums for each person."""
     plan, keys = sums_plan(), [(ward,) for ward in _WARDS]
 
@@ -257,8 +257,8 @@ def audit_cases(size: str) -> list[Case]:
     cases = [
         statistical_case("unknown keys", chosen_keys, **keys, samples=SAMPLES[size]),
         weight_zero_case("unknown keys", shown, 1, n_keys),
-        statistical_case("sums of a table", telling_sums, **sums, samples=SAMPLES[size]),
-        weight_zero_case("sums of a table", telling_sums, silent, n_sums),
+        statistical_case("sums of a table", likelihood_ratios, **sums, samples=SAMPLES[size]),
+        weight_zero_case("sums of a table", likelihood_ratios, silent, n_sums),
     ]
     if size == "quick":
         return cases

@@ -139,7 +139,7 @@ def by_floating_point(build: Build, adjacent: Sequence[Pair], claimed: Claims) -
 
 
 def by_scale(call: PublicCall, broken: PublicCall) -> Attack:
-    """Return the attack by the noise scale audit on a front door, and on one behind which something is broken."""
+    """Return the attack by the noise scale audit on a public call, and on one for which something is broken."""
 
     def run(function: Function, stream: Stream) -> Finding:
         return scale_audit(function, false_alarm=1 - CONFIDENCE, random_state=stream)
@@ -158,7 +158,7 @@ def narrower(share: Fraction) -> Callable[[Function], Function]:
 
 
 def told_otherwise(**wrong: Callable[[Any], object]) -> Callable[[Function], Function]:
-    """Return how to make a function one that is told something else in some of its keywords."""
+    """Return how to make a function one that gets something else in some of its keywords."""
 
     def make(real: Function) -> Function:
         return lambda *given, **keywords: real(

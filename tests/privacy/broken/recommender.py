@@ -17,6 +17,7 @@ from hetdp.recommender import audit_cases, crowd, matrix, names
 from hetdp.recommender.audit_cases import (
     PUBLIC_CALLS,
     dealt,
+    directed_pairs,
     everything,
     fits,
     head_of_counts,
@@ -24,7 +25,6 @@ from hetdp.recommender.audit_cases import (
     level_of,
     noise_of_pairs,
     published,
-    telling_pairs,
 )
 from hetdp.recommender.matrix import MatrixRule
 from hetdp.recommender.settings import ModelSettings
@@ -188,7 +188,7 @@ def _without_noise(_real):
     return lambda exact, **_: exact
 
 
-_pairs_of_items, _head_of_items = partial(telling_pairs, unit="item"), partial(head_of_counts, unit="item")
+_pairs_of_items, _head_of_items = partial(directed_pairs, unit="item"), partial(head_of_counts, unit="item")
 
 
 def _matrix(name, subject, item, where=audit_cases, **broken):

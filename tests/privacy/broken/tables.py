@@ -13,7 +13,7 @@ from hetdp.tables.audit_cases import (
     PUBLIC_CALLS,
     SUM_CLAIMS,
     chosen_keys,
-    telling_sums,
+    likelihood_ratios,
 )
 from hetdp.tables.plan import TablePlan
 from hetdp.tables.sums import PEOPLE
@@ -69,8 +69,8 @@ _empty_shown = patched(_shown, audit_cases, counts_of_keys=_with_empty)
 def _sums(name, person, **broken):
     """Return the variant of the noisy sums for which the cases call something else, seen by one person."""
     fresh = lru_cache(maxsize=64)(audit_cases.exact_sums)  # its own cache: other functions are called beneath it
-    worse = patched(telling_sums, audit_cases, _known_sums=lambda _: fresh, **broken)
-    build = lambda broken: worse if broken else telling_sums  # noqa: E731
+    worse = patched(likelihood_ratios, audit_cases, _known_sums=lambda _: fresh, **broken)
+    build = lambda broken: worse if broken else likelihood_ratios  # noqa: E731
     return Variant(name, by_statistics(build, without([person], _N_PEOPLE), SUM_CLAIMS))
 
 
