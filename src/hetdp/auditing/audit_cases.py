@@ -266,7 +266,9 @@ def ledger_audit(payers: Payers, *, random_state: RandomState = None) -> Finding
             overdrawn += lost > limit
             worst = max(worst, lost - limit)
     words = f"{overdrawn} of {_ROUNDS * len(_DIALS)} accounts were overdrawn, the worst by {float(worst):.3g}."
-    return Finding("ledger", "", VIOLATED if overdrawn else NOTHING, words, {"overdrawn": overdrawn})
+    return Finding(
+        "ledger", "", VIOLATED if overdrawn else NOTHING, words, {"overdrawn": overdrawn}, "one step of the ledger"
+    )
 
 
 def _column(payers: Payers, limit: Fraction, amounts: Sequence[Fraction], dial: Fraction) -> list[bool]:

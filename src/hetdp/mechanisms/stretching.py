@@ -63,7 +63,7 @@ class Stretched(OfQuery):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
+        >>> from hetdp import Box, queries
         >>> stretched = stretch(queries.total(Box.uniform(0, 1, size=2)), [0.5, 0.001])
         >>> stretched.plan(noise="laplace", amount=0.5).scale
         2.0
@@ -101,7 +101,7 @@ class Stretched(OfQuery):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
+        >>> from hetdp import Box, queries
         >>> stretched = stretch(queries.linear([2, 1, 0.5], Box.uniform(0, 1, size=3)), [0.5, 0.25, 0.1])
         >>> round(stretched.distortion_bound([1, 1, 1]), 4), round(stretched.paper_distortion_bound([1, 1, 1]), 4)
         (1.8, 2.3812)
@@ -138,7 +138,7 @@ def stretch(query: Query, weights: PrivacyWeights | ArrayLike, *, multiplier: fl
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
+    >>> from hetdp import Box, queries
     >>> stretched = stretch(queries.linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1])), [0.5, 0.25, 0.1])
     >>> stretched.sensitivity, stretched.shrinkage, stretched([1, 1, 1])
     (2.0, array([0.5, 0.5, 0.4]), 1.7)

@@ -106,8 +106,7 @@ class WeightClasses(OfQuery):
 
         Examples
         --------
-        >>> from hetdp.mechanisms import queries
-        >>> from hetdp.profiles import Box
+        >>> from hetdp import Box, queries
         >>> total = queries.total(Box.uniform(0, 1, size=3))
         >>> plan = weight_classes(total, [1, 0.7, 0.1]).plan(noise="laplace", amount=0.5)
         >>> plan.scales, plan.losses, plan.weights_amount
@@ -263,8 +262,7 @@ def weight_classes(
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
-    >>> from hetdp.profiles import Box
+    >>> from hetdp import Box, queries
     >>> hours = queries.mean(Box.uniform(0, 80, size=1000))
     >>> weight_classes(hours, [1, 0.3] * 500, boundaries=(1, 0.25)).plan(noise="laplace", amount=1).losses
     array([1.  , 0.25, 1.  , ..., 0.25, 1.  , 0.25])
