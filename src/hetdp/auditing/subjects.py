@@ -15,7 +15,7 @@ from hetdp.auditing.events import Floats, Outputs, apparent_loss
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
-from hetdp.mechanisms.mechanism import Mechanism, Plan
+from hetdp.mechanisms.mechanism import Mechanism, NoisePlan, Plan
 from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.stretching import StretchedPlan
 from hetdp.profiles import Box
@@ -285,9 +285,7 @@ def _plan_subject(plan: Plan) -> Subject:
             "must promise epsilon, a bound on every ratio", parameter="mechanism", got=plan.unit,
             hint="hetdp.auditing.replay_audit and sampler_audit check plans in rho.",
         )  # fmt: skip
-    losses = plan.amount * plan.mechanism.weights.values
-    if isinstance(plan, StretchedPlan):
-        losses = losses * plan.mechanism.query.steps_to_replace
+    losses = plan.amount * plan.mechanism.weights.values * plan.mechanism.steps_to_replace
     keep = np.ones(losses.size, dtype=bool)
 
     def run(profile: Any, count: int, stream: Stream) -> object:  # noqa: ANN401
@@ -362,8 +360,9 @@ def pairs_for(
             raise InvalidInput(f"must be positions below {subject.claims.size}", parameter="items", got=item)
 
     def worst(item: int) -> Pair:
-        if isinstance(plan, StretchedPlan):
-            return worst_pair(plan.mechanism.query, item, plan.shrinkage)
+        if isinstance(plan, NoisePlan):
+            whole = np.ones(plan.mechanism.query.size)
+            return worst_pair(plan.mechanism.query, item, plan.shrinkage if isinstance(plan, StretchedPlan) else whole)
         pilot = seeded_stream(item, 2)
 
         def apart(one: Floats, two: Floats) -> float:

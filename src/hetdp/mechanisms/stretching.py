@@ -140,8 +140,8 @@ def stretch(query: Query, weights: PrivacyWeights | ArrayLike, *, multiplier: fl
     --------
     >>> from hetdp import Box, queries
     >>> stretched = stretch(queries.linear([2, 1, 0.5], Box([0, 0, 0], [1, 1, 1])), [0.5, 0.25, 0.1])
-    >>> stretched.sensitivity, stretched.shrinkage, stretched([1, 1, 1])
-    (2.0, array([0.5, 0.5, 0.4]), 1.7)
+    >>> stretched.shrinkage, stretched([1, 1, 1])
+    (array([0.5, 0.5, 0.4]), 1.7)
     """
     if not isinstance(query, Query):
         raise InvalidInput("must come from hetdp.queries", parameter="query", got=type(query))

@@ -19,6 +19,8 @@ custom              w L_i r_i, or as declared       with slack
 exhaustive          w S_i, computed                 with slack
 ==================  ==============================  ====================
 
+The `domain` of a query is a `hetdp.Box`: the public range of each value, and the centre that it shrinks to.
+
 "Per item": each item's contribution is rounded to the grid by itself, in integers; no rounding touches the promise to
 another item. "With slack": the target v_i S is lowered by the rounding of the whole answer, and an item whose target
 would be negative is dropped. Either way no item loses more than epsilon v_i, however small v_i is.

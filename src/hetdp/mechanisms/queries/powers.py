@@ -94,12 +94,7 @@ class _SumOfPowers(ItemwiseQuery):
 def squared_norm(domain: Box) -> Query:
     """Return the query sum x_i^2.
 
-    Around 0, S_i(w) = w^2 R_i^2 with R_i = max abs(x_i), so w_i = min(1, sqrt(v_i S / S_i)). Rounded per item.
-
-    Parameters
-    ----------
-    domain
-        The public range of each value, and where it shrinks to.
+    Around 0, S_i(w) = w^2 R_i^2 with R_i = max abs(x_i), so w_i = min(1, sqrt(v_i S / S_i)).
 
     Examples
     --------
@@ -112,7 +107,7 @@ def squared_norm(domain: Box) -> Query:
 def power(domain: Box, exponent: float) -> Query:
     """Return the query sum x_i^p on a domain of non-negative values.
 
-    Around 0, S_i(w) = (w r_i)^p, so w_i = min(1, (v_i S / S_i)^(1/p)). Rounded per item.
+    Around 0, S_i(w) = (w r_i)^p, so w_i = min(1, (v_i S / S_i)^(1/p)).
 
     Parameters
     ----------
@@ -168,8 +163,6 @@ def norm(domain: Box, order: int = 2) -> Query:
 
     Parameters
     ----------
-    domain
-        The public range of each value, and where it shrinks to.
     order
         1 or 2.
 
@@ -220,12 +213,7 @@ def l0(domain: Box) -> Query:
     """Return the number of items that are not 0.
 
     S_i(w) = 1 for every w > 0, so w_i = 1 only where v_i = 1, else 0; `stretch` warns and names `count`, which keeps
-    v_i of each item. Rounded per item.
-
-    Parameters
-    ----------
-    domain
-        The public range of each value, and where it shrinks to.
+    v_i of each item.
 
     Examples
     --------

@@ -158,12 +158,7 @@ def variance(domain: Box) -> Query:
 
     Two noisy sums are released, the first two moments, and the variance is made of them. What is taken from an item
     sits at the centre, so w = v. For equal ranges r with the centre at the midpoint, S = (4/9) r^2 / n, the scale of
-    the noise in the mean square; a centre at an end doubles the reach and costs more. Rounded per item.
-
-    Parameters
-    ----------
-    domain
-        The public range of each value, and where it shrinks to.
+    the noise in the mean square; a centre at an end doubles the reach and costs more.
 
     Examples
     --------
@@ -219,14 +214,12 @@ class _Logistic(Query):
 def logistic(coefficients: ArrayLike, domain: Box, intercept: float = 0.0) -> Query:
     """Return the logistic score 1 / (1 + exp(-(a . x + b))) of a public model.
 
-    S_i(w) <= tanh(w abs(a_i) r_i / 4), so w_i = min(1, 4 atanh(v_i S) / (abs(a_i) r_i)). Rounded with slack.
+    S_i(w) <= tanh(w abs(a_i) r_i / 4), so w_i = min(1, 4 atanh(v_i S) / (abs(a_i) r_i)).
 
     Parameters
     ----------
     coefficients, intercept
         a and b, public.
-    domain
-        The public range of each value, and where it shrinks to.
 
     Examples
     --------
@@ -303,12 +296,7 @@ def maximum(domain: Box) -> Query:
 
     S_i(w) = w r_i, so w_i = min(1, v_i S / r_i), and S is the widest range: the scale of the noise is the range divided
     by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.maximum` chooses a value that about
-    20 / epsilon items reach. Rounded per item.
-
-    Parameters
-    ----------
-    domain
-        The public range of each value.
+    20 / epsilon items reach.
 
     Examples
     --------
@@ -322,11 +310,6 @@ def minimum(domain: Box) -> Query:
     """Return the smallest value. Its noise is as large as the range: use `hetdp.mechanisms.minimum` instead.
 
     Items shrink toward their upper end, whatever the centre of the domain is. Else as `maximum`.
-
-    Parameters
-    ----------
-    domain
-        The public range of each value.
 
     Examples
     --------

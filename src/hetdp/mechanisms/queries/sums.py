@@ -72,14 +72,12 @@ def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
 def linear(coefficients: ArrayLike, domain: Box) -> Query:
     """Return the query sum a_i x_i, with public coefficients.
 
-    S_i(w) = w * abs(a_i) * r_i, so w_i = min(1, v_i S / S_i). Rounded per item.
+    S_i(w) = w * abs(a_i) * r_i, so w_i = min(1, v_i S / S_i).
 
     Parameters
     ----------
     coefficients
         a, public, one per item.
-    domain
-        The public range of each value, and where it shrinks to.
 
     Examples
     --------
@@ -93,12 +91,7 @@ def linear(coefficients: ArrayLike, domain: Box) -> Query:
 def total(domain: Box) -> Query:
     """Return the query sum x_i.
 
-    S_i(w) = w * r_i. Rounded per item.
-
-    Parameters
-    ----------
-    domain
-        The public range of each value, and where it shrinks to.
+    S_i(w) = w * r_i.
 
     Examples
     --------
@@ -111,12 +104,7 @@ def total(domain: Box) -> Query:
 def mean(domain: Box) -> Query:
     """Return the query (sum x_i) / n, where the number n of items is public.
 
-    S_i(w) = w * r_i / n. Rounded per item.
-
-    Parameters
-    ----------
-    domain
-        The public range of each value, and where it shrinks to.
+    S_i(w) = w * r_i / n.
 
     Examples
     --------
@@ -129,7 +117,7 @@ def mean(domain: Box) -> Query:
 def count(domain: Box) -> Query:
     """Return the number of items that are 1, for a domain [0, 1]^n of indicators.
 
-    S_i(w) = w: an item counts w_i = v_i instead of 1. Rounded per item.
+    S_i(w) = w: an item counts w_i = v_i instead of 1.
 
     Parameters
     ----------
@@ -254,7 +242,7 @@ def histogram(domain: Box, edges: int | ArrayLike | Categories, *, adjacency: st
 
     Privacy
     -------
-    L1 sensitivity S_i(w) = 2w (replace) or w (add-remove), so w = v: an item counts v_i instead of 1. Rounded per item.
+    L1 sensitivity S_i(w) = 2w (replace) or w (add-remove), so w = v: an item counts v_i instead of 1.
 
     Examples
     --------
@@ -318,7 +306,7 @@ class _ScalarProduct(Query):
 def scalar_product(domain: Box) -> Query:
     """Return the scalar product x . y of two profiles, laid one after the other in one domain of 2n items.
 
-    On [0, 1] S_i(w) = w, on [-1, 1] S_i(w) = 2w; w = v in both. Both profiles are protected. Rounded with slack.
+    On [0, 1] S_i(w) = w, on [-1, 1] S_i(w) = 2w; w = v in both. Both profiles are protected.
 
     Parameters
     ----------
