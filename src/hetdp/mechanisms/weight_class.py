@@ -170,10 +170,9 @@ class WeightClassesPlan(NoisePlan):
             shares = self._spans(part) / self.half
             lost = np.zeros(part.size)
             for place, boundary in enumerate(self.mechanism.boundaries):
-                there = classes == place
                 promised = self.level * Fraction(boundary) ** power
-                lost[there] = np.nextafter(product_up(shares[there] ** power, promised), np.inf)
-                lost[there] = np.minimum(lost[there], float_up(promised))
+                own = product_up(shares**power, promised * (1 + Fraction(1, 2**50)))  # powers are rounded
+                lost = np.where(classes == place, np.minimum(own, float_up(promised)), lost)
             losses[some] = lost
         return losses
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -111,7 +112,7 @@ class _Variance(ItemwiseQuery):
         slack = 4 + np.ceil(np.divide(spans * 2.0**-48, self._spans, out=np.zeros(self.size), where=self._spans > 0))
         return floats(np.maximum(spans - slack, 0.0))
 
-    @property
+    @cached_property
     def answer_range(self) -> tuple[float, float]:
         return 0.0, math.inf
 

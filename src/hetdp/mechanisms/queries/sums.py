@@ -184,13 +184,13 @@ class _Histogram(ItemwiseQuery):
     def combine_integers(self, steps: Steps, clamped: Floats) -> list[int]:
         return list(exact_sums(steps, self.bin_of(clamped) + 1, self.bins + 1)[1:])
 
-    @property
+    @cached_property
     def answer_range(self) -> tuple[float, float]:
         return 0.0, float(self.size) if self.steps_to_replace == 1 else math.inf
 
     @property
-    def middles(self) -> Floats:
-        return np.zeros(self.size)  # an item that is in no class is in no bin
+    def uncounted(self) -> float:
+        return 0.0  # an item that is in no class is in no bin
 
     def class_cells(self, clamped: Floats, classes: NDArray[np.intp], count: int, spans: Steps, grid: float) -> Whole:  # noqa: ARG002
         bins = self.bin_of(clamped)
