@@ -108,14 +108,14 @@ def test_a_table_of_strangers_is_refused_unless_told(tmp_path, people, run):
 
 def test_a_new_ledger_may_limit_what_weights_lose(tmp_path, people, run):
     ledger = tmp_path / "ledger.db"
-    charged = ["--epsilon", "1", "--ledger", ledger, "--id-column", "person", "--weights-limit", "2.5"]
+    charged = ["--epsilon", "1", "--ledger", ledger, "--id-column", "person", "--weights-limit", "1.5"]
     table = people(["ann", "bob"])
     codes = [run("release", table, *RELEASE, *charged)[0] for _ in range(3)]
     assert codes[0] == 0
     assert codes[-1] == 4
     with Ledger.open(ledger) as opened:
-        assert opened.weights_limit == 2.5
-        assert opened.weights_spent <= 2.5
+        assert opened.weights_limit == 1.5
+        assert opened.weights_spent <= 1.5
 
 
 @pytest.mark.parametrize("option", [["--new-people"], ["--weights-limit", "1"]])
@@ -133,7 +133,7 @@ def test_rows_are_told_from_people_and_limits_from_none(tmp_path, people, run):
     for words in (
         "who 40 rows",
         "limit rho = 0.25 each",
-        "spent by weights 0.2, without a limit",
+        "spent by weights 0.03125, without a limit",
     ):
         assert words in spaced
     assert "spent in epsilon at most 1.0" in spaced
@@ -144,11 +144,11 @@ def test_the_history_says_what_was_asked(tmp_path, people, run):
     table, ledger = people(range(40)), tmp_path / "ledger.db"
     options = ("--epsilon", "1", "--ledger", ledger, "--id-column", "person")
     assert run("release", table, *RELEASE, *options)[0] == 0
-    assert run("release", table, *RELEASE, *options, "--by-weight")[0] == 0
+    assert run("release", table, *RELEASE, *options, "--mechanism", "stretching")[0] == 0
     shown = json.loads(run("budget", ledger, "--json")[1])
     assert [(entry["query"], entry["weights_loss"]) for entry in shown["history"]] == [
-        ("mean of hours", 2.0),
-        ("mean of hours by dial", 4.0),
+        ("mean of hours", 0.75),
+        ("mean of hours", 1.0),
     ]
     code, _, err = run("release", table, *RELEASE, *options[:-2])
     assert (code, complaints(err)) == (3, ["--id-column"])

@@ -35,7 +35,7 @@ def record(run, *arguments):
     ("command", "unit", "epsilon"),
     [
         (("release", *MEAN, "--epsilon", 0.5), "item", 0.5),
-        (("release", *MEAN, "--epsilon", 0.5, "--by-weight"), "item", 0.5),
+        (("release", *MEAN, "--epsilon", 0.5, "--weight-classes", "1,0.1"), "item", 0.5),
         (("release", "ages.csv", "--aggregate", "count", "--epsilon", 0.5), "row", 0.5),
         (("neighbors", "likes.csv", "--epsilon", 2, "-k", 2), "item", 2.0),
         (("learn", "likes.csv", "--epsilon", 2, "--dry-run", "-o", "m.hetdp"), "item", 2.0),

@@ -282,7 +282,10 @@ def _remarks(
         yield "Rows with too little budget do not count any more. How many there are is private."
     if "classes" in public and weighted:
         lowest = (boundaries or DEFAULT_BOUNDARIES)[-1]
-        counts = "do not count" if query == "histogram" else "count as the middle of what a row can add"
+        counts = {"histogram": "do not count", "count": "count as one half"}.get(query)
+        if query in ("mean", "total"):
+            counts = f"count as {(public['lower'] + public['upper']) / 2:g}, the middle of the range"
+        counts = counts or "count as the middle of what a row can add"
         yield f"Rows with a privacy weight below {lowest:g} {counts}. --weight-classes sets this limit."
     elif query in SELECTED and (weighted or dropping):
         yield "Rows count in proportion to their privacy weights: the answer is mostly about those with large ones."
