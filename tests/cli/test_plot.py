@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.support.errors import complaints
 
-from hetdp.core.text import as_precise
 from hetdp import Ledger
+from hetdp.core.text import as_precise
 
 MEAN = ("release", "people.csv", "--query", "mean", "--column", "hours", "--lower", 0, "--upper", 80)
 SPEND = ("--weight-column", "privacy", "--epsilon", 1, "--ledger", "ledger.db")
