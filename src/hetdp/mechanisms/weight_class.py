@@ -27,7 +27,7 @@ from hetdp.profiles import PrivacyWeights
 
 DEFAULT_BOUNDARIES = (1.0, 0.5, 0.25)
 _MOST_CLASSES = 32
-#: The widest noise has at most so many steps, so that every sum stays below 2**52 of them.
+#: The widest noise has at most 2**50 steps, so that every sum stays below 2**52 of them.
 _WIDEST = 50
 
 

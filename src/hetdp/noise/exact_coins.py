@@ -174,8 +174,8 @@ def survive(rough: NDArray[np.float64], exact: Callable[[int], Fraction], stream
     """Toss one coin of probability exp(-g) per lane.
 
     `rough` holds the exponents g >= 0, each off by less than 2**-41 where it is below 64; above, only "large" matters.
-    `exact` gives the exponent of a lane as an exact fraction, and is hardly ever called: how many random words are
-    drawn does not depend on the exponents, but for that.
+    `exact` gives the exponent of a lane as an exact fraction, and is hardly ever called. Without these calls, the
+    number of random words does not depend on the exponents.
     """
     words = stream.words(rough.size)
     heads = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -364,5 +364,5 @@ _kernels = _Kernels()
 
 
 def kernel(function: Callable[..., Any], words: float) -> Callable[..., Any]:
-    """Return the kernel to use for so many words of 64 samples: as it is, or compiled."""
+    """Return the kernel to use for a number of words of 64 samples: as it is, or compiled."""
     return _kernels.get(function, words)

@@ -58,7 +58,7 @@ _OVERFLOW_EXPONENT = 24
 _BLOCKS = 8
 #: The table ends where the density is below exp(-44) < 2**-63 of its peak; what is beyond is settled one by one.
 _REACH = 44
-#: Densities are computed to so many bits, and are off by less than _SLACK in the last place.
+#: Densities have this number of bits, and are off by less than _SLACK in the last place.
 _PRECISION = 192
 _SLACK = 2**18
 #: Of a random word, 8 bits choose a cell of the table, 1 bit the sign, and 55 bits one of the cell's two blocks.
@@ -402,7 +402,7 @@ def propose(table: _Table, words: NDArray[np.uint64], out: NDArray[np.int64], ve
 
 
 def _gaussian_batch(design: _GaussianDesign, candidates: int, stream: Stream) -> NDArray[np.int64]:
-    """Draw so many candidates and return those that are accepted, in the order in which they were drawn."""
+    """Draw some candidates and return those that are accepted, in the order in which they were drawn."""
     words = stream.words(2 * candidates)
     out, verdicts = np.empty(candidates, dtype=np.int64), np.empty(candidates, dtype=np.int8)
     kernel(propose, candidates / 64)(design.table, words, out, verdicts)
