@@ -7,8 +7,8 @@ exp(-d 256**j / scale). So one random word and one look into a table of 256 numb
 
 Many at once. X is discrete Laplace, r(m) = P[X >= m] = p**m / (1 + p) with p = exp(-1 / scale) and m >= 1. Of B
 candidates with independent noise, Binomial(B, r(m)) reach m; which ones is uniformly random, and by how much each
-exceeds m is geometric. The thresholds are a ladder of levels m_h. To exceed m, a kernel uses the highest level not above
-m and checks the outcome.
+exceeds m is geometric. The thresholds are a ladder of levels m_h. To exceed m, a kernel uses the highest level up to m
+and checks the outcome.
 
 All tables hold floor(2**128 p) in two words, computed in integer arithmetic.
 """
