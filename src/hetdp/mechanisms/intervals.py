@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
 from statistics import NormalDist
@@ -15,7 +15,6 @@ from hetdp.mechanisms.mechanism import Mechanism
 
 #: Levels that are tried.
 _LEAST, MOST_LEVEL = 1e-6, 1e6
-_STEPS = 60
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 #: Misses rarer than this are drowned by the rounding of the transform.
 _RAREST = 1e-9
@@ -103,21 +102,6 @@ def level_within(mechanism: Mechanism, within: float, *, noise: str, confidence:
             f"must be at least {up(reach / least):f}, which takes a level of a million", parameter="within", got=within
         )
     return max(_LEAST, float(up((reach / goal) ** (1 if noise == "laplace" else 2))))
-
-
-def smallest_level(reach: Callable[[float], float], goal: float, *, least: float = _LEAST) -> float:
-    """Return the smallest level from `least` on, in three digits, at which something reaches no farther than a goal.
-
-    Examples
-    --------
-    >>> smallest_level(lambda level: 1 / level, goal=0.3)
-    3.34
-    """
-    low, high = math.log(least), math.log(MOST_LEVEL)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if reach(math.exp(middle)) <= goal else (middle, high)
-    return float(up(math.exp(high)))
 
 
 def up(value: float) -> Decimal:

@@ -11,13 +11,13 @@ from hetdp.accounting.guarantee import Guarantee, in_digits
 from hetdp.core.checks import Real, float_up, fraction, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.text import counted, listed
-from hetdp.mechanisms.intervals import MOST_LEVEL, smallest_level, up
+from hetdp.mechanisms.intervals import MOST_LEVEL, up
 from hetdp.noise.samplers import MAXIMUM_SCALE
 from hetdp.profiles.reading import checked_default
 from hetdp.tables.aggregates import Aggregate, Context
 from hetdp.tables.conditions import parse_condition
 from hetdp.tables.keys import UnknownKeys, threshold
-from hetdp.tables.ratios import Estimate, NoisySum, least_weight
+from hetdp.tables.ratios import Estimate, NoisySum, least_weight, smallest_level
 from hetdp.tables.sums import PEOPLE, STEPS, KeyColumn, Question, Sum
 
 #: What `by` takes: public keys for each column, or `hetdp.unknown_keys()`.

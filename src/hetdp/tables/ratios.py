@@ -16,6 +16,7 @@ from statistics import NormalDist
 
 from hetdp.core.checks import finite, not_negative, one_of, positive
 from hetdp.core.errors import InvalidInput
+from hetdp.mechanisms.intervals import MOST_LEVEL, up
 
 #: Share of the permitted misses that goes to the range of the true sum of weights, to what is known of the spread of
 #: the values, and to the mean of a variance.
@@ -542,3 +543,18 @@ def _scaled_erfc(point: float) -> float:
         return math.exp(point * point) * math.erfc(point)
     inverse = 1 / (2 * point * point)
     return (1 - inverse + 3 * inverse**2 - 15 * inverse**3) / (point * math.sqrt(math.pi))
+
+
+def smallest_level(reach: Callable[[float], float], goal: float, *, least: float = 1e-6) -> float:
+    """Return the smallest level from `least` on, in three digits, at which something reaches no farther than a goal.
+
+    Examples
+    --------
+    >>> smallest_level(lambda level: 1 / level, goal=0.3)
+    3.34
+    """
+    low, high = math.log(least), math.log(MOST_LEVEL)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if reach(math.exp(middle)) <= goal else (middle, high)
+    return float(up(math.exp(high)))
