@@ -119,7 +119,10 @@ class Plan(ABC):
         return None
 
     def interval(self, cells: Floats, confidence: float) -> tuple[float | Floats, float | Floats] | None:
-        """Return the ends of the interval that holds the answer without its noise, with a given confidence."""
+        """Return the ends of the interval that holds the answer without its noise, with a given confidence.
+
+        None where `cells` are not numbers with noise on them.
+        """
         reach, value = self.reach(confidence), self.finish(cells)
         return None if reach is None else (value - reach, value + reach)
 
@@ -134,7 +137,7 @@ class Plan(ABC):
         return "Items count in proportion to their weights in this answer, and nothing that is released can undo that."
 
     def read(self, cells: Floats, confidence: float, *, drops: bool = False) -> Reading:
-        """Return what released cells say; `drops` as for `why_no_estimate`."""
+        """Return what released `cells` say, with an interval of this `confidence`; `drops` as for `why_no_estimate`."""
         value, ends, reason = self.finish(cells), self.interval(cells, confidence), self.why_no_estimate(drops=drops)
         least, most = self.answer_range
         if ends is None:
@@ -151,7 +154,7 @@ class Plan(ABC):
         return inside if self.is_vector else float(inside)
 
     def answer(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream) -> float | Floats:
-        """Return one answer; parameters as for `answers`."""
+        """Return one answer; `values`, `keep` and `stream` as for `answers`."""
         (cells,) = self.answers(values, keep, stream, count=1)
         return self.finish(cells)
 

@@ -178,7 +178,10 @@ class Query(ABC):
         return float(np.linalg.norm(self.gradient_bounds(start, end)))
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return a bound on `|f(d) - f(c + W(d - c))|`, item by item; never larger than the paper's."""
+        """Return a bound on `|f(d) - f(c + W(d - c))|`, item by item; never larger than the paper's.
+
+        d are the values, `clamped` into the domain, and W has the `shrinkage` of each item.
+        """
         start = self.domain.shrink(clamped, shrinkage)
         moved = np.abs(clamped - start)
         slopes = self.gradient_bounds(start, clamped)
@@ -186,7 +189,10 @@ class Query(ABC):
         return min(item_by_item, self.paper_distortion_bound(clamped, shrinkage))
 
     def paper_distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment."""
+        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment.
+
+        d are the values, `clamped` into the domain, and w is the `shrinkage` of each item.
+        """
         start = self.domain.shrink(clamped, shrinkage)
         reach = (1.0 - float(shrinkage.min())) * float(np.linalg.norm(clamped - self.domain.center))
         return reach * self.gradient_norm_bound(start, clamped) if reach else 0.0
