@@ -1,7 +1,7 @@
 """Audit everything: the cases of all packages, and how they are run.
 
-A mechanism registers examples of itself (`hetdp.mechanisms.examples`). Any other package that makes a promise has a
-module `audit_cases` with a function `audit_cases(size)`, named in `PROVIDERS`. These modules are in higher layers, so
+Mechanisms and queries have examples in `hetdp.auditing.examples`. Any other package that makes a promise has a module
+`audit_cases` with a function `audit_cases(size)`, named in `PROVIDERS`. These modules are in higher layers, so
 they are loaded by name when they are needed. Broken variants, which the audits must find, are in
 `tests/privacy/broken`.
 
