@@ -335,7 +335,6 @@ def test_survival_has_the_right_probabilities():
         (lambda: mechanisms.sample(mechanisms.median(UNIT, WEIGHTS), WEIGHTS), ("base", "a query, or a function")),
         (lambda: mechanisms.sample(lambda _: 3, WEIGHTS), ("base", "make a mechanism")),
         (lambda: mechanisms.mode(UNIT, WEIGHTS, categories=[]), ("categories", "a non-empty vector")),
-        (lambda: mechanisms.sketch(WEIGHTS, size=3), ("weights", "one per item (3)")),
         (lambda: mechanisms.median(UNIT, WEIGHTS).plan(noise="gaussian", amount=1.0), ("noise", "cannot be used")),
         (lambda: mechanisms.sketch(WEIGHTS).plan(noise="laplace", amount=1.0, grid=1.0), ("grid", "cannot be used")),
         (lambda: mechanisms.sample(queries.total(UNIT), WEIGHTS).plan(noise="gaussian", amount=1), ("noise", "")),
