@@ -1,5 +1,6 @@
 """Queries of one's own: with declared bounds, which `falsify` tries to refute, or with bounds that are computed."""
 
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -27,15 +28,13 @@ class _Custom(Query):
         function: Callable[[Floats], float],
         domain: Box,
         *,
-        modular: Callable[[Floats], Floats],
-        slopes: Floats | None,
+        bounds: Floats | Callable[[Floats], Floats],
         evaluation_error: float | None,
     ) -> None:
         super().__init__(name, domain)
         self._function = function
-        self._modular = modular
-        self._slopes = slopes
-        self.proportional = slopes is not None
+        self._bounds = bounds
+        self.proportional = not callable(bounds)
         whole = self.modular_sensitivities(1.0)
         if self.sensitivity <= 0:
             raise InvalidInput("the declared bounds must be > 0 for some item (got zeros only)")
@@ -73,17 +72,19 @@ class _Custom(Query):
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         factor = np.broadcast_to(np.asarray(shrinkage, dtype=np.float64), (self.size,)).copy()
-        bounds = np.asarray(self._modular(factor), dtype=np.float64)
+        if callable(self._bounds):
+            bounds = np.asarray(self._bounds(factor), dtype=np.float64)
+        else:
+            bounds = factor * self._bounds * self.domain.ranges
         if bounds.shape != (self.size,) or not np.isfinite(bounds).all() or (bounds < 0).any():
-            raise InvalidInput(
-                f"must return one finite number >= 0 per item ({self.size}) (got shape {bounds.shape} or "
-                "other numbers)",
-                parameter="modular_sensitivity",
+            problem = (
+                f"must return one finite number >= 0 per item ({self.size}) (got shape {bounds.shape} or other numbers)"
             )
+            raise InvalidInput(problem, parameter="modular_sensitivity")
         return np.where(factor > 0, bounds, 0.0)  # an item shrunk to nothing has no influence, whatever was declared
 
     def lipschitz_bounds(self) -> Floats:
-        return super().lipschitz_bounds() if self._slopes is None else self._slopes
+        return super().lipschitz_bounds() if callable(self._bounds) else self._bounds
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
         """Return the smaller of the slope bound and the bound by moving the items one at a time."""
@@ -138,22 +139,14 @@ def custom(
     """
     if (lipschitz is None) == (modular_sensitivity is None):
         raise InvalidInput("exactly one of lipschitz and modular_sensitivity must be given (got both or none)")
-    slopes = None
-    if lipschitz is not None:
-        declared = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
-        if (declared < 0).any():
+    bounds = modular_sensitivity
+    if bounds is None:
+        bounds = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
+        if (bounds < 0).any():
             raise InvalidInput("must be >= 0 for every item (got a negative bound)", parameter="lipschitz")
-        slopes = declared
-
-        def modular_sensitivity(shrinkage: Floats) -> Floats:
-            return shrinkage * declared * domain.ranges
-
-    assert modular_sensitivity is not None  # noqa: S101  (for the type checker)
     if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
         raise InvalidInput("must be >= 0", parameter="evaluation_error", got=evaluation_error)
-    return _Custom(
-        name, function, domain, modular=modular_sensitivity, slopes=slopes, evaluation_error=evaluation_error
-    )
+    return _Custom(name, function, domain, bounds=bounds, evaluation_error=evaluation_error)
 
 
 class _Exhaustive(Query):
@@ -166,16 +159,14 @@ class _Exhaustive(Query):
 
     proportional = True
 
-    def __init__(self, table: Floats, levels: Sequence[Floats], center: Sequence[int], domain: Box, name: str) -> None:
+    def __init__(self, name: str, table: Floats, levels: Sequence[Floats], domain: Box) -> None:
         super().__init__(name, domain)
-        self._table = table
-        self._levels = levels
-        self._center = center
+        self._table, self._levels = table, levels
+        self._center = self._places(domain.center)
         self._whole = np.array([float(np.ptp(table, axis=axis).max()) for axis in range(table.ndim)])
         if self.sensitivity <= 0:
-            raise InvalidInput(
-                "must not be constant on its domain (got the same value everywhere)", parameter="function"
-            )
+            problem = "must not be constant on its domain (got the same value everywhere)"
+            raise InvalidInput(problem, parameter="function")
 
     def _places(self, points: Floats) -> list[int]:
         return [int(np.abs(levels - point).argmin()) for levels, point in zip(self._levels, points, strict=True)]
@@ -250,14 +241,10 @@ def exhaustive(
         center = [0.0 if 0.0 in values else float(values[values.size // 2]) for values in grid]
     if len(center) != len(grid) or any(value not in values for value, values in zip(center, grid, strict=True)):
         raise InvalidInput("must be one of the levels of each item", parameter="center")
-    shape = tuple(values.size for values in grid)
-    table = np.empty(shape)
-    for place in np.ndindex(shape):
-        point = np.array([values[level] for values, level in zip(grid, place, strict=True)])
-        table[place] = finite("function on its domain", function(point))
+    answers = [finite("function on its domain", function(np.array(point))) for point in itertools.product(*grid)]
+    table = np.reshape(answers, [values.size for values in grid])
     domain = Box([values[0] for values in grid], [values[-1] for values in grid], center)
-    places = [int(np.flatnonzero(values == value)[0]) for value, values in zip(center, grid, strict=True)]
-    return _Exhaustive(table, grid, places, domain, name)
+    return _Exhaustive(name, table, grid, domain)
 
 
 @dataclass(frozen=True)
@@ -311,11 +298,11 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     if not isinstance(query, Query):
         raise InvalidInput("must come from hetdp.queries", parameter="query", got=type(query))
     attempts = whole("tries", tries, minimum=1)
-    search = _CounterexampleSearch(query, as_stream(random_state))
+    stream = as_stream(random_state)
     worst = (0.0, 0, 0.0, 0.0)
     for attempt in range(attempts):
         item = attempt % query.size
-        declared, observed = search.attempt(item, vertices=attempt % 2 == 0)
+        declared, observed = _attempt(query, item, stream, vertices=attempt % 2 == 0)
         slack = 2 * query.evaluation_error + 1e-9 * (abs(observed) + query.sensitivity)
         excess = (observed - slack) / declared if declared > 0 else (np.inf if observed > slack else 0.0)
         worst = max(worst, (float(excess), item, declared, observed))
@@ -329,41 +316,31 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
     return Falsification(refuted, item, declared, observed, message)
 
 
-class _CounterexampleSearch:
-    def __init__(self, query: Query, stream: Stream) -> None:
-        self.query = query
-        self.stream = stream
+def _attempt(query: Query, item: int, stream: Stream, *, vertices: bool) -> tuple[float, float]:
+    """Return S_i(w) and the largest change of the answer found for item i."""
+    domain, shrinkage = query.domain, np.ones(query.size)
+    if stream.uniforms(1)[0] < 0.5:  # noqa: PLR2004  (half of the tries look at the unshrunk function)
+        shrinkage[item] = stream.uniforms(1)[0]
+    where, far = stream.uniforms(query.size), stream.uniforms(query.size)
+    point, ends = (
+        domain.clamp(domain.lower + place * domain.ranges) for place in (np.round(where) if vertices else where, far)
+    )
+    if vertices:
+        point[item], ends[item] = domain.lower[item], domain.upper[item]
+    best = _apart(query, point, item, ends[item], shrinkage)
+    for mover in (stream.uniforms(8) * query.size).astype(int):
+        if mover == item:
+            continue
+        moved = point.copy()
+        moved[mover] = ends[mover]
+        found = _apart(query, moved, item, ends[item], shrinkage)
+        if found > best:
+            point, best = moved, found
+    return query.steps_to_replace * float(query.modular_sensitivities(shrinkage)[item]), best
 
-    def point(self, *, vertices: bool) -> Floats:
-        where = self.stream.uniforms(self.query.size)
-        if vertices:
-            where = np.round(where)
-        return self.query.domain.clamp(self.query.domain.lower + where * self.query.domain.ranges)
 
-    def attempt(self, item: int, *, vertices: bool) -> tuple[float, float]:
-        """Return S_i(w) and the largest change of the answer found for item i."""
-        shrinkage = np.ones(self.query.size)
-        if self.stream.uniforms(1)[0] < 0.5:  # noqa: PLR2004  (half of the tries look at the unshrunk function)
-            shrinkage[item] = self.stream.uniforms(1)[0]
-        point, ends = self.point(vertices=vertices), self.point(vertices=False)
-        if vertices:
-            point[item], other = self.query.domain.lower[item], self.query.domain.upper[item]
-        else:
-            other = ends[item]
-        best = self.apart(point, item, other, shrinkage)
-        for mover in (self.stream.uniforms(8) * self.query.size).astype(int):
-            if mover == item:
-                continue
-            moved = point.copy()
-            moved[mover] = ends[mover]
-            found = self.apart(moved, item, other, shrinkage)
-            if found > best:
-                point, best = moved, found
-        declared = self.query.steps_to_replace * float(self.query.modular_sensitivities(shrinkage)[item])
-        return declared, best
-
-    def apart(self, point: Floats, item: int, value: float, shrinkage: Floats) -> float:
-        adjacent = point.copy()
-        adjacent[item] = value
-        one, two = self.query.stretched(point, shrinkage), self.query.stretched(adjacent, shrinkage)
-        return float(np.abs(np.asarray(one) - np.asarray(two)).sum())
+def _apart(query: Query, point: Floats, item: int, value: float, shrinkage: Floats) -> float:
+    """Return how far apart the stretched answers are at a point and where an item of it has another value."""
+    adjacent = point.copy()
+    adjacent[item] = value
+    return float(np.abs(np.subtract(query.stretched(point, shrinkage), query.stretched(adjacent, shrinkage))).sum())
