@@ -139,13 +139,13 @@ def custom(
     """
     if (lipschitz is None) == (modular_sensitivity is None):
         raise InvalidInput("exactly one of lipschitz and modular_sensitivity must be given (got both or none)")
-    bounds = modular_sensitivity
-    if bounds is None:
-        bounds = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
-        if (bounds < 0).any():
+    if lipschitz is not None:
+        slopes = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
+        if (slopes < 0).any():
             raise InvalidInput("must be >= 0 for every item (got a negative bound)", parameter="lipschitz")
     if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
         raise InvalidInput("must be >= 0", parameter="evaluation_error", got=evaluation_error)
+    bounds = modular_sensitivity or slopes
     return _Custom(name, function, domain, bounds=bounds, evaluation_error=evaluation_error)
 
 
