@@ -98,13 +98,12 @@ class Comparison:
     @property
     def reason(self) -> str:
         """Why it is recommended, in words."""
-        best = self.recommended
-        text = f"{best.name} has the smallest error, {best.rmse:.3g}: it {best.why}."
-        if len(self.contenders) > 1:
-            second = self.contenders[1]
-            close = second.rmse - best.rmse <= 2 * math.hypot(best.uncertainty, second.uncertainty)
-            text += f" Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
-        return text
+        best, second, *_ = self.contenders
+        close = second.rmse - best.rmse <= 2 * math.hypot(best.uncertainty, second.uncertainty)
+        return (
+            f"{best.name} has the smallest error, {best.rmse:.3g}: it {best.why}. "
+            f"Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison, ready for JSON."""
@@ -216,8 +215,7 @@ def compare(
     (0.001, 0.04, 0.105)
     """
     level, expected = positive("epsilon", epsilon), _expected(weights)
-    question = _question(query, n, quantile)
-    ways = _ways(question, expected[0])
+    title, domain, truth, ways = _question(query, n, quantile, expected[0])
     for name, made in (contenders or {}).items():
         if not isinstance(name, str) or not callable(made) or name in ways:
             raise InvalidInput("must be functions under names of their own", parameter="contenders", got=name)
@@ -225,8 +223,8 @@ def compare(
     samples = _samples(values, expected[0])
     errors = np.empty((whole("runs", runs, minimum=2), len(ways)))
     for run, row in enumerate(errors):
-        data, own = _data(question.domain, expected, samples, seeded_stream(random_state, run, 0))
-        right = float(question.truth(data))
+        data, own = _data(domain, expected, samples, seeded_stream(random_state, run, 0))
+        right = float(truth(data))
         for place, (name, (_, make)) in enumerate(ways.items()):
             plan = _plan(name, make(own), level, data.size)
             # The same noise for all: differences between contenders are then less a matter of chance.
@@ -235,21 +233,13 @@ def compare(
             row[place] = (found.value if found.estimate is None else found.estimate) - right
     rated = [_rated(name, why, of) for (name, (why, _)), of in zip(ways.items(), errors.T, strict=True)]
     best_first = tuple(sorted(rated, key=lambda contender: contender.rmse))
-    return Comparison(question.title, level, question.domain.size, best_first)
+    return Comparison(title, level, domain.size, best_first)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What is asked, the values it may be asked about, and what answers it: a query, or a choice from a domain."""
-
-    title: str
-    domain: Box
-    truth: Callable[[Floats], Any]
-    query: Query | None = None
-    choose: Callable[..., Mechanism] | None = None
-
-
-def _question(query: Query | str, size: int | None, share: float | None) -> _Question:
+def _question(
+    query: Query | str, size: int | None, share: float | None, levels: Floats
+) -> tuple[str, Box, Callable[[Floats], Any], Ways]:
+    """Return what is asked, about which values, the exact answer, and what can give it with privacy."""
     if (share is None) == (query == "quantile"):
         raise InvalidInput("must be given for a quantile only", parameter="quantile", got=share)
     if isinstance(query, Query):
@@ -257,35 +247,39 @@ def _question(query: Query | str, size: int | None, share: float | None) -> _Que
             raise InvalidInput("must have a number as its answer", parameter="query", got=query.name)
         if size not in (None, query.size):
             raise InvalidInput(f"must be left out or be the size of the query ({query.size})", parameter="n", got=size)
-        return _Question(query.name, query.domain, query, query)
+        return query.name, query.domain, query, _ways(query, levels)
     if query not in QUERY_NAMES:
         raise InvalidInput(f"must be a query or one of {', '.join(QUERY_NAMES)}", parameter="query", got=query)
     center = 0.5 if query == "variance" else 0.0  # as `hetdp release` has it
     box = Box.uniform(0, 1, size=whole("n", size, minimum=2), center=center)
     if share is not None:
         choose = partial(selection.quantile, share=share)
-        return _Question(f"quantile {share:g}", box, partial(np.quantile, q=share), choose=choose)
+        return f"quantile {share:g}", box, partial(np.quantile, q=share), _choices(choose, box)
     if query == "median":
-        return _Question(query, box, np.median, choose=selection.median)
+        return query, box, np.median, _choices(selection.median, box)
     asked = (queries.BY_NAME | _EXTREMES)[query](box)  # type: ignore[operator]
-    return _Question(query, asked.domain, asked, asked, selection.SELECTED_BY_NAME.get(query))
+    choices = _choices(selection.SELECTED_BY_NAME[query], asked.domain) if query in _EXTREMES else {}
+    return query, asked.domain, asked, _ways(asked, levels) | choices
 
 
-def _ways(question: _Question, levels: Floats) -> Ways:
-    ways: Ways = {}
-    query = question.query
-    if query is not None:
-        ways["stretching (paper)"] = ("shrinks items of small weight", partial(Stretched, query))
-        ways["sampling"] = (_KEEPS, partial(sample, query))
-    if query is not None and query.additive:
+def _choices(choose: Callable[..., Mechanism], domain: Box) -> Ways:
+    chosen = partial(choose, domain)
+    return {
+        "personalised exponential": ("lets every item vote with its weight", chosen),
+        "sampling + exponential": (_KEEPS, partial(sample, chosen)),
+    }
+
+
+def _ways(query: Query, levels: Floats) -> Ways:
+    ways: Ways = {
+        "stretching (paper)": ("shrinks items of small weight", partial(Stretched, query)),
+        "sampling": (_KEEPS, partial(sample, query)),
+    }
+    if query.additive:
         for boundaries, why in _boundaries(np.unique(levels[levels > 0])[::-1].tolist()).items():
             kind = "weight classes" if len(boundaries) > 1 else "one class from"
             listed = ", ".join(f"{boundary:g}" for boundary in boundaries)
             ways[f"{kind} {listed}"] = (why, partial(weight_classes, query, boundaries=boundaries))
-    if question.choose is not None:
-        choose = partial(question.choose, question.domain)
-        ways["personalised exponential"] = ("lets every item vote with its weight", choose)
-        ways["sampling + exponential"] = (_KEEPS, partial(sample, choose))
     return ways
 
 

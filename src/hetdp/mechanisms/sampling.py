@@ -104,8 +104,8 @@ def weight_kinds(weights: Floats) -> tuple[list[Fraction], NDArray[np.intp]]:
 def kept_with(level: Fraction, weight: Fraction) -> Probability:
     """Return the probability (exp(level * weight) - 1) / (exp(level) - 1), exactly.
 
-    Multiplied by exp(-level): (exp(-level (1 - weight)) - exp(-level)) / (1 - exp(-level)), which is increasing in the
-    first exponential and, as long as the quotient is below 1, decreasing in the second.
+    It is (exp(-level (1 - weight)) - exp(-level)) / (1 - exp(-level)): increasing in the first exponential and, as long
+    as the quotient is below 1, decreasing in the second.
     """
     if weight in (0, 1):
         return lambda bits: (int(weight) << bits, int(weight) << bits)
@@ -148,10 +148,10 @@ def sample(base: Query | Callable[[PrivacyWeights], Mechanism], weights: Privacy
     """
     if not callable(base):
         raise InvalidInput(
-            "must be a query, or a function from weights to a mechanism such as "
-            "functools.partial(hetdp.mechanisms.median, domain)",
+            "must be a query, or a function from weights to a mechanism",
             parameter="base",
             got=type(base),
+            hint="A function: functools.partial(hetdp.mechanisms.median, domain).",
         )
     own = PrivacyWeights(weights)
     equal = PrivacyWeights(np.ones(own.size))
