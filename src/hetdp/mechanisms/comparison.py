@@ -158,9 +158,13 @@ class Comparison:
         most = _LONGEST * self.recommended.rmse or 1.0
         header = ("mechanism", "error", "bias", f"up to {_LONGEST} times the smallest")
         rows = [
-            (one.name, f"{error} ± {one.uncertainty:.1g}", f"{one.bias:+.2g}", bar(one.rmse / most, error))
+            (
+                one.name,
+                f"{one.rmse:.3g} ± {one.uncertainty:.1g}",
+                f"{one.bias:+.2g}",
+                bar(one.rmse / most, f"{one.rmse:.3g}"),
+            )
             for one in self.contenders
-            for error in [f"{one.rmse:.3g}"]
         ]
         about = f"{self.query} of {self.items:,} items, epsilon = {self.epsilon:g}, simulated"
         table = CardTable(header, rows, numbers=(1, 2))

@@ -77,9 +77,8 @@ def sketch(weights: PrivacyWeights | ArrayLike) -> Sketch:
 
     Examples
     --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> plan = sketch([1.0, 0.5, 0.0]).plan(noise="laplace", amount=8.0)
-    >>> plan.answer([1, 0, 0], [True] * 3, seeded_stream(1))
+    >>> import hetdp
+    >>> hetdp.release(sketch([1.0, 0.5, 0.0]), [1, 0, 0], epsilon=100.0).value
     array([1., 0., 0.])
     """
     return Sketch(PrivacyWeights(weights))
