@@ -1,6 +1,5 @@
 """Questions by name, about one value per person in a public range: the mechanism that answers each best."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,7 +9,6 @@ from hetdp.core.checks import one_of
 from hetdp.core.errors import InvalidInput, Problem
 from hetdp.mechanisms import queries, selection
 from hetdp.mechanisms.mechanism import Mechanism
-from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.sampling import sample
 from hetdp.mechanisms.stretching import stretch
 from hetdp.mechanisms.weight_class import DEFAULT_BOUNDARIES, weight_classes
@@ -18,7 +16,7 @@ from hetdp.profiles import Box, Categories, PrivacyWeights
 
 #: Chosen among round values of the range, or among categories, by a personalised exponential mechanism. Noise as large
 #: as the range would drown them.
-SELECTED = (*selection.SELECTED_BY_NAME, "quantile", "mode")
+SELECTED = tuple(selection.SELECTED_BY_NAME)
 QUERIES = (*queries.BY_NAME, *SELECTED)
 #: What can be asked about categories; a mode about nothing else.
 CATEGORICAL = ("histogram", "mode")
@@ -57,18 +55,30 @@ def mechanism_named(
     extreme are one of the multiples of `step` (`hetdp.mechanisms.selection.round_values`). `mechanism` is one of
     `MECHANISMS`. `public` says that all weights are the same, and public.
     """
-    own = weights if isinstance(weights, PrivacyWeights) else PrivacyWeights(weights)
+    own = PrivacyWeights(weights)
     one_of("name", name, QUERIES)
     kind = one_of("mechanism", mechanism or default_mechanism(name), MECHANISMS)
     if (quantile is None) == (name == "quantile"):
         raise InvalidInput("must be given for a quantile only", parameter="quantile", got=quantile)
-    domain = _domain(name, own.size, (lower, upper, center), categories)
-    if name in SELECTED and kind in ("exponential", "sampling"):
-        chosen = _selection(name, domain, quantile, categories, step)
-        return chosen(own) if kind == "exponential" else sample(chosen, own)
-    if step is not None:
-        _refuse_step(step)
-    query = _query(name, domain, kind, bins, categories)
+    if step is not None and (name not in SELECTED or name == "mode"):
+        raise InvalidInput("must be given for what is chosen among values of a range only", parameter="step", got=step)
+    if kind != "sampling" and (kind == "exponential") != (name in SELECTED):
+        possible = "exponential or sampling" if name in SELECTED else "classes, stretching or sampling"
+        raise InvalidInput(f"must be {possible} for a {name}", parameter="mechanism", got=kind)
+    domain = _domain(name, own.size, categories, (lower, upper, center))
+    if name in SELECTED:
+        given = {} if quantile is None else {"share": quantile}
+        if categories is None:
+            values = selection.round_values(domain.lower[0], domain.upper[0], step)
+            chosen = partial(selection.SELECTED_BY_NAME[name], domain, candidates=values, **given)
+        else:
+            chosen = partial(selection.mode, domain, categories=categories)
+        return sample(chosen, own) if kind == "sampling" else chosen(own)
+    if name == "histogram":
+        edges = np.linspace(domain.lower[0], domain.upper[0], bins + 1)
+        query = queries.histogram(domain, edges if categories is None else categories)
+    else:
+        query = queries.BY_NAME[name](domain)
     if kind == "sampling":
         return sample(query, own)
     if kind == "classes":
@@ -76,16 +86,12 @@ def mechanism_named(
     return stretch(query, float(own.values[0]) if public else own, multiplier=multiplier)
 
 
-def _domain(
-    name: str, size: int, limits: tuple[float | None, float | None, float | None], categories: Categories | None
-) -> Box:
-    """Return the domain of the values of a question, from their lower and upper limit and centre."""
+def _domain(name: str, size: int, categories: Categories | None, limits: tuple[float | None, ...]) -> Box:
     lower, upper, center = limits
     if categories is not None:
         if name not in CATEGORICAL or limits != (None, None, None):
-            raise InvalidInput(
-                "must be given for a histogram or mode, without a range (got both)", parameter="categories"
-            )
+            problem = "must be given for a histogram or mode, without a range (got both)"
+            raise InvalidInput(problem, parameter="categories")
         return categories.domain(size=size)
     if name == "mode":
         raise InvalidInput("must be given for a mode: they are public", parameter="categories")
@@ -97,30 +103,3 @@ def _domain(
     if name == "variance" and center is None:
         center = lower / 2 + upper / 2  # keeps the most of a variance
     return Box.uniform(lower, upper, size=size, center=center)
-
-
-def _selection(
-    name: str, domain: Box, quantile: float | None, categories: Categories | None, step: float | None
-) -> Callable[[PrivacyWeights], Mechanism]:
-    if name == "mode" and categories is not None:
-        if step is not None:
-            _refuse_step(step)
-        return partial(selection.mode, domain, categories=categories)
-    values = selection.round_values(domain.lower[0], domain.upper[0], step)
-    if quantile is not None:
-        return partial(selection.quantile, domain, share=quantile, candidates=values)
-    return partial(selection.SELECTED_BY_NAME[name], domain, candidates=values)
-
-
-def _query(name: str, domain: Box, kind: str, bins: int, categories: Categories | None) -> Query:
-    if name in SELECTED or kind == "exponential":
-        possible = "exponential or sampling" if name in SELECTED else "classes, stretching or sampling"
-        raise InvalidInput(f"must be {possible} for a {name}", parameter="mechanism", got=kind)
-    if name != "histogram":
-        return queries.BY_NAME[name](domain)
-    edges = np.linspace(domain.lower[0], domain.upper[0], bins + 1)
-    return queries.histogram(domain, edges if categories is None else categories)
-
-
-def _refuse_step(step: float) -> None:
-    raise InvalidInput("must be given for what is chosen among values of a range only", parameter="step", got=step)

@@ -1,7 +1,7 @@
 """Which mechanism suits a question, the weights that one expects, and an epsilon: simulated from public numbers."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hetdp.cards import GREEN, MUTED, Card, CardTable, bar
+from hetdp.cards import Card, CardTable, bar
 from hetdp.core.checks import Real, float_vector, positive, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
 from hetdp.core.text import printable
 from hetdp.mechanisms import queries, selection
-from hetdp.mechanisms.mechanism import Floats, Mechanism
+from hetdp.mechanisms.mechanism import Floats, Mechanism, Plan
 from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.sampling import sample
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.mechanisms.weight_class import DEFAULT_BOUNDARIES, weight_classes
-from hetdp.plots import WIDTH, amount, decades, drawn, layer, name_axis, text_of, titled, tooltip
+from hetdp.plots import WIDTH, amount, decades, drawn, interval_layers, layer, name_axis, text_of, titled
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.profiles.policies import Policy
 
@@ -28,8 +28,8 @@ from hetdp.profiles.policies import Policy
 Expected = Policy | ArrayLike | Mapping[float, float]
 #: Plausible values: a sample, or a sample for each weight.
 Plausible = ArrayLike | Mapping[float, ArrayLike]
-#: From weights to a mechanism.
-Maker = Callable[[PrivacyWeights], Mechanism]
+#: What a mechanism does to items of small weight, and what makes it from weights; by name.
+Ways = dict[str, tuple[str, Callable[[PrivacyWeights], Mechanism]]]
 
 _EXTREMES = {"maximum": queries.maximum, "minimum": queries.minimum}
 #: Questions that can be compared by name alone, about values in [0, 1].
@@ -39,11 +39,15 @@ EXAMPLE = (
     "def f(weights, epsilon): return hetdp.stretch("
     "hetdp.queries.mean(hetdp.Box.uniform(0, 1, size=weights.size)), weights, multiplier=2)"
 )
+_KEEPS = "keeps items of small weight now and then"
+_PER_CLASS = "answers per class of weights, with noise that fits each class"
 _UNCHECKED = "is your own, and nobody has checked that it keeps its promise: hetdp audit tries to break it"
 #: More different weights than these get no classes of their own.
 _MOST_LEVELS = 8
 #: Standard errors to either side of a simulated error.
 _SURE = 1.96
+#: Drawn for an error of 0, which has no logarithm.
+_TINY = 1e-300
 #: Bars of a card end at this multiple of the smallest error, so that good contenders can be compared.
 _LONGEST = 4
 
@@ -56,10 +60,9 @@ class Contender:
     ----------
     name, why
         The mechanism, and what it does to items of small weight.
-    rmse, bias
-        Root mean squared error and mean error of its estimate, or of its raw value where it has no estimate.
-    uncertainty
-        Standard error of the rmse, from the number of simulated data sets.
+    rmse, bias, uncertainty
+        Root mean squared error and mean error of its estimate, or of its raw value where it has no estimate; and the
+        standard error of the first.
     """
 
     name: str
@@ -75,20 +78,14 @@ class Comparison:
 
     Attributes
     ----------
-    query, epsilon, items
-        What was asked, at which level, about how many items.
-    contenders
-        The mechanisms that were compared, smallest error first.
+    query, epsilon, items, contenders
+        What was asked, with which epsilon, about how many items; and the mechanisms, smallest error first.
     """
 
     query: str
     epsilon: float
     items: int
     contenders: tuple[Contender, ...]
-
-    @property
-    def _title(self) -> str:
-        return f"Error of the {self.query} of {self.items:,} items at epsilon = {self.epsilon:g}"
 
     def __repr__(self) -> str:
         return f"Comparison({self.query} of {self.items:,} items at epsilon {self.epsilon:g}: {self.reason})"
@@ -101,17 +98,15 @@ class Comparison:
     @property
     def reason(self) -> str:
         """Why it is recommended, in words."""
-        best = self.recommended
-        text = f"{best.name} has the smallest error, {best.rmse:.3g}: it {best.why}."
-        if len(self.contenders) > 1:
-            second = self.contenders[1]
-            close = second.rmse - best.rmse <= 2 * math.hypot(best.uncertainty, second.uncertainty)
-            text += f" Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
-        return text
+        best, second, *_ = self.contenders
+        close = second.rmse - best.rmse <= 2 * math.hypot(best.uncertainty, second.uncertainty)
+        return (
+            f"{best.name} has the smallest error, {best.rmse:.3g}: it {best.why}. "
+            f"Next is {second.name} with {second.rmse:.3g}{', as good as equal' if close else ''}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison, ready for JSON."""
-        figures = ("rmse", "uncertainty", "bias")
         return {
             "query": self.query,
             "items": self.items,
@@ -119,7 +114,8 @@ class Comparison:
             "recommended": self.recommended.name,
             "reason": self.reason,
             "mechanisms": [
-                {"mechanism": one.name, **{name: getattr(one, name) for name in figures}} for one in self.contenders
+                {"mechanism": one.name, "rmse": one.rmse, "uncertainty": one.uncertainty, "bias": one.bias}
+                for one in self.contenders
             ],
         }
 
@@ -136,59 +132,43 @@ class Comparison:
         rows: list[dict[str, Any]] = [
             {
                 "name": printable(one.name),
-                "error": max(one.rmse, 1e-300),
-                "low": max(one.rmse - _SURE * one.uncertainty, one.rmse / 10, 1e-300),
-                "high": max(one.rmse + _SURE * one.uncertainty, 1e-300),
+                "estimate": max(one.rmse, _TINY),
+                "low": max(one.rmse - _SURE * one.uncertainty, one.rmse / 10, _TINY),
+                "high": max(one.rmse + _SURE * one.uncertainty, _TINY),
+                "value": None,
                 "shown": f"{one.rmse:.3g}",
                 "bias": f"{one.bias:+.2g}",
-                "recommended": "yes" if one is self.recommended else "no",
             }
             for one in self.contenders
         ]
-        title = titled(
-            self._title, "Simulated from public knowledge, with the 95 % interval of each; green: recommended."
-        )
-        log = "root mean squared error (logarithmic)"
-        scale = {"type": "log", "nice": False, "padding": 14}
-        color = {"field": "recommended", "type": "nominal", "legend": None}
-        color["scale"] = {"domain": ["yes", "no"], "range": [GREEN, MUTED]}  # type: ignore[assignment]
-        told = tooltip({"name": "mechanism", "shown": "error", "bias": "bias", "recommended": "recommended"})
-        at: dict[str, Any] = {"y": name_axis(rows), "color": color, "tooltip": told}
-        axis = {"values": decades([row[end] for row in rows for end in ("low", "high")]), "format": "~g"}
-        low, x, to = (amount(field, log, scale=scale, axis=axis) for field in ("low", "error", "high"))
-        layers = [
-            layer(
-                rows,
-                {"type": "rule", "strokeWidth": 7, "strokeCap": "round", "opacity": 0.32},
-                **at,
-                x=low,
-                x2={"field": "high"},
-            ),
-            layer(rows, {"type": "point", "filled": True, "size": 80, "opacity": 1}, **at, x=x),
-            layer(rows, {"type": "text", "align": "left", "dx": 10}, y=name_axis(rows), x=to, text=text_of("shown")),
-        ]
-        return drawn({"title": title, "width": WIDTH, "height": {"step": 28}, "layer": layers})
+        title = f"Error of the {self.query} of {self.items:,} items at epsilon = {self.epsilon:g}"
+        about = "Simulated from public knowledge, with 95 % intervals. The first is recommended."
+        layers = interval_layers(rows, shown={"name": "mechanism", "shown": "error", "bias": "bias"})
+        words = {"type": "text", "align": "left", "dx": 10}
+        layers.append(layer(rows, words, y=name_axis(rows), x=amount("high"), text=text_of("shown")))
+        ticks = {"values": decades([row[end] for row in rows for end in ("low", "high")]), "format": "~g"}
+        for one in layers:  # errors differ by orders of magnitude
+            field = one["encoding"]["x"]["field"]
+            one["encoding"]["x"] = amount(
+                field, "root mean squared error (logarithmic)", scale={"type": "log"}, axis=ticks
+            )
+        return drawn({"title": titled(title, about), "width": WIDTH, "height": {"step": 28}, "layer": layers})
 
     def _repr_html_(self) -> str:
-        most = _LONGEST * self.contenders[0].rmse or 1.0
+        most = _LONGEST * self.recommended.rmse or 1.0
+        header = ("mechanism", "error", "bias", f"up to {_LONGEST} times the smallest")
         rows = [
             (
                 one.name,
                 f"{one.rmse:.3g} ± {one.uncertainty:.1g}",
                 f"{one.bias:+.2g}",
-                bar(one.rmse / most, f"{one.rmse:.3g}", GREEN if one is self.recommended else MUTED),
+                bar(one.rmse / most, f"{one.rmse:.3g}"),
             )
             for one in self.contenders
         ]
-        card = Card(
-            "Comparison",
-            about=f"{self.query} of {self.items:,} items, epsilon = {self.epsilon:g}, simulated",
-            table=CardTable(
-                ("mechanism", "error", "bias", f"up to {_LONGEST} times the smallest"), rows, numbers=(1, 2)
-            ),
-            sentences=[f"Recommended: {self.reason}"],
-        )
-        return card.html()
+        about = f"{self.query} of {self.items:,} items, epsilon = {self.epsilon:g}, simulated"
+        table = CardTable(header, rows, numbers=(1, 2))
+        return Card("Comparison", about=about, table=table, sentences=[f"Recommended: {self.reason}"]).html()
 
 
 def compare(
@@ -237,60 +217,33 @@ def compare(
     >>> errors = {contender.name: round(contender.rmse, 3) for contender in result.contenders}
     >>> errors["weight classes 1, 0.5, 0.25"], errors["one class from 1"], errors["stretching (paper)"]
     (0.001, 0.04, 0.105)
-
-    A contender of one's own:
-
-    >>> def strict(weights, epsilon):
-    ...     return weight_classes(queries.mean(Box.uniform(0, 1, size=weights.size)), weights, boundaries=[0.9])
-    >>> result = compare("mean", [0.5, 1], 1.0, 1000, contenders={"strict": strict}, runs=5)
-    >>> "strict" in [contender.name for contender in result.contenders]
-    True
     """
     level, expected = positive("epsilon", epsilon), _expected(weights)
-    question = _question(query, n, quantile)
-    ways = list(_ways(question, expected[0]))
+    title, domain, truth, ways = _question(query, n, quantile, expected[0])
     for name, made in (contenders or {}).items():
-        if not isinstance(name, str) or not callable(made) or name in {way.name for way in ways}:
+        if not isinstance(name, str) or not callable(made) or name in ways:
             raise InvalidInput("must be functions under names of their own", parameter="contenders", got=name)
-        ways.append(_Way(name, _UNCHECKED, partial(_of_ones_own, name, made, level, question.domain.size)))
-    draw = partial(_data, question.domain, expected, _plausible(values, expected[0]))
+        ways[name] = (_UNCHECKED, lambda own, made=made: made(own, level))  # type: ignore[misc]
+    samples = _samples(values, expected[0])
     errors = np.empty((whole("runs", runs, minimum=2), len(ways)))
     for run, row in enumerate(errors):
-        data, own = draw(seeded_stream(random_state, run, 0))
-        right = float(question.truth(data))
-        for place, way in enumerate(ways):
-            plan = way.maker(own).plan(noise="laplace", amount=level)
+        data, own = _data(domain, expected, samples, seeded_stream(random_state, run, 0))
+        right = float(truth(data))
+        for place, (name, (_, make)) in enumerate(ways.items()):
+            plan = _plan(name, make(own), level, data.size)
             # The same noise for all: differences between contenders are then less a matter of chance.
             (cells,) = plan.answers(data, np.ones(data.size, dtype=bool), seeded_stream(random_state, run, 1), count=1)
             found = plan.read(cells, confidence=0.95)
             row[place] = (found.value if found.estimate is None else found.estimate) - right
-    rated = [_rated(way, found) for way, found in zip(ways, errors.T, strict=True)]
+    rated = [_rated(name, why, of) for (name, (why, _)), of in zip(ways.items(), errors.T, strict=True)]
     best_first = tuple(sorted(rated, key=lambda contender: contender.rmse))
-    return Comparison(question.title, level, question.domain.size, best_first)
+    return Comparison(title, level, domain.size, best_first)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What is asked, by name or as a query, and the values it may be asked about."""
-
-    title: str
-    domain: Box
-    truth: Callable[[Floats], Any]
-    query: Query | None = None
-    #: What chooses an answer, given a domain and weights.
-    chosen: Callable[..., selection.Selection] | None = None
-
-
-@dataclass(frozen=True)
-class _Way:
-    """One way to answer the question."""
-
-    name: str
-    why: str
-    maker: Maker
-
-
-def _question(query: Query | str, size: int | None, share: float | None) -> _Question:
+def _question(
+    query: Query | str, size: int | None, share: float | None, levels: Floats
+) -> tuple[str, Box, Callable[[Floats], Any], Ways]:
+    """Return what is asked, about which values, the exact answer, and what can give it with privacy."""
     if (share is None) == (query == "quantile"):
         raise InvalidInput("must be given for a quantile only", parameter="quantile", got=share)
     if isinstance(query, Query):
@@ -298,18 +251,62 @@ def _question(query: Query | str, size: int | None, share: float | None) -> _Que
             raise InvalidInput("must have a number as its answer", parameter="query", got=query.name)
         if size not in (None, query.size):
             raise InvalidInput(f"must be left out or be the size of the query ({query.size})", parameter="n", got=size)
-        return _Question(query.name, query.domain, query, query)
+        return query.name, query.domain, query, _ways(query, levels)
     if query not in QUERY_NAMES:
         raise InvalidInput(f"must be a query or one of {', '.join(QUERY_NAMES)}", parameter="query", got=query)
     center = 0.5 if query == "variance" else 0.0  # as `hetdp release` has it
     box = Box.uniform(0, 1, size=whole("n", size, minimum=2), center=center)
     if share is not None:
-        chosen = partial(selection.quantile, share=share)
-        return _Question(f"quantile {share:g}", box, partial(np.quantile, q=share), chosen=chosen)
+        choose = partial(selection.quantile, share=share)
+        return f"quantile {share:g}", box, partial(np.quantile, q=share), _choices(choose, box)
     if query == "median":
-        return _Question(query, box, np.median, chosen=selection.median)
+        return query, box, np.median, _choices(selection.median, box)
     asked = (queries.BY_NAME | _EXTREMES)[query](box)  # type: ignore[operator]
-    return _Question(query, asked.domain, asked, asked, selection.SELECTED_BY_NAME.get(query))
+    choices = _choices(selection.SELECTED_BY_NAME[query], asked.domain) if query in _EXTREMES else {}
+    return query, asked.domain, asked, _ways(asked, levels) | choices
+
+
+def _choices(choose: Callable[..., Mechanism], domain: Box) -> Ways:
+    chosen = partial(choose, domain)
+    return {
+        "personalised exponential": ("lets every item vote with its weight", chosen),
+        "sampling + exponential": (_KEEPS, partial(sample, chosen)),
+    }
+
+
+def _ways(query: Query, levels: Floats) -> Ways:
+    ways: Ways = {
+        "stretching (paper)": ("shrinks items of small weight", partial(Stretched, query)),
+        "sampling": (_KEEPS, partial(sample, query)),
+    }
+    if query.additive:
+        for boundaries, why in _boundaries(np.unique(levels[levels > 0])[::-1].tolist()).items():
+            kind = "weight classes" if len(boundaries) > 1 else "one class from"
+            listed = ", ".join(f"{boundary:g}" for boundary in boundaries)
+            ways[f"{kind} {listed}"] = (why, partial(weight_classes, query, boundaries=boundaries))
+    return ways
+
+
+def _boundaries(levels: list[float]) -> dict[tuple[float, ...], str]:
+    """Return the usual classes, one per expected weight, and what people would use instead of classes."""
+    whys: dict[tuple[float, ...], str] = {DEFAULT_BOUNDARIES: _PER_CLASS}
+    if len(levels) <= _MOST_LEVELS:
+        whys.setdefault(tuple(levels), _PER_CLASS)
+    whys.setdefault((levels[-1],), "treats all items alike, at the smallest expected weight")
+    whys.setdefault((levels[0],), "leaves out all items below the largest expected weight")
+    return whys
+
+
+def _plan(name: str, mechanism: object, level: float, size: int) -> Plan:
+    """Return the plan of a mechanism; refuse what a contender of one's own must not make."""
+    if not isinstance(mechanism, Mechanism) or mechanism.domain.size != size:
+        got = f"{mechanism.domain.size} items" if isinstance(mechanism, Mechanism) else type(mechanism).__name__
+        problem = f"contender {name!r} must make a mechanism with one item per weight"
+        raise InvalidInput(problem, got=got, hint=f"An example: {EXAMPLE}")
+    plan = mechanism.plan(noise="laplace", amount=level)
+    if plan.is_vector:
+        raise InvalidInput(f"contender {name!r} must have a number as its answer (got a vector)")
+    return plan
 
 
 def _expected(weights: Expected) -> tuple[Floats, Floats]:
@@ -319,11 +316,12 @@ def _expected(weights: Expected) -> tuple[Floats, Floats]:
     if isinstance(weights, Policy):
         if weights.labelled:
             raise InvalidInput("must not depend on items", parameter="weights", got=weights.name)
-        groups = list(zip(weights.shares, weights.weights, strict=True))
-        found = [(weight, share / len(group)) for share, group in groups for weight in group]
-        levels, shares = (np.array(column) for column in zip(*found, strict=True))
+        levels = weights.values
+        shares = np.concatenate(
+            [[share / len(of)] * len(of) for share, of in zip(weights.shares, weights.weights, strict=True)]
+        )
     elif isinstance(weights, Mapping):
-        levels, shares = float_vector("weights", list(weights)), float_vector("weights", list(weights.values()))
+        levels, shares = (float_vector("weights", list(column)) for column in (weights, weights.values()))
     else:
         levels = float_vector("weights", weights)
         shares = np.full(levels.size, 1 / levels.size)
@@ -334,10 +332,10 @@ def _expected(weights: Expected) -> tuple[Floats, Floats]:
     return levels, shares
 
 
-def _plausible(values: Plausible | None, levels: Floats) -> list[Floats] | None:
-    """Return a sample of plausible values for each expected weight."""
+def _samples(values: Plausible | None, levels: Floats) -> list[Floats]:
+    """Return a sample of plausible values for each expected weight; none where values are uniform."""
     if values is None:
-        return None
+        return []
     if not isinstance(values, Mapping):
         return [float_vector("values", values)] * levels.size
     if not set(levels.tolist()) <= set(values):
@@ -346,65 +344,21 @@ def _plausible(values: Plausible | None, levels: Floats) -> list[Floats] | None:
 
 
 def _data(
-    box: Box, expected: tuple[Floats, Floats], plausible: list[Floats] | None, stream: Stream
+    box: Box, expected: tuple[Floats, Floats], samples: list[Floats], stream: Stream
 ) -> tuple[Floats, PrivacyWeights]:
     """Return simulated values and weights."""
     levels, shares = expected
     where, edges = stream.uniforms(box.size), np.cumsum(shares)
     kinds = np.searchsorted(edges / edges[-1], stream.uniforms(box.size), side="right")
     data = box.lower + where * box.ranges
-    for kind, sample_ in enumerate(plausible or ()):
+    for kind, plausible in enumerate(samples):
         there = kinds == kind
-        data[there] = sample_[(where[there] * sample_.size).astype(np.intp)]
+        data[there] = plausible[(where[there] * plausible.size).astype(np.intp)]
     return box.clamp(data), PrivacyWeights(levels[kinds])
 
 
-def _rated(way: _Way, errors: Floats) -> Contender:
+def _rated(name: str, why: str, errors: Floats) -> Contender:
     squares = errors**2
     rmse = float(np.sqrt(squares.mean()))
     spread = float(squares.std(ddof=1)) / math.sqrt(errors.size)
-    return Contender(way.name, way.why, rmse, float(errors.mean()), spread / (2 * rmse) if rmse else 0.0)
-
-
-def _of_ones_own(
-    name: str, made: Callable[[PrivacyWeights, float], Mechanism], epsilon: float, size: int, weights: PrivacyWeights
-) -> Mechanism:
-    mechanism = made(weights, epsilon)
-    if not isinstance(mechanism, Mechanism) or mechanism.domain.size != size:
-        what = f"{mechanism.domain.size} items" if isinstance(mechanism, Mechanism) else type(mechanism).__name__
-        raise InvalidInput(
-            f"contender {name!r} must make a mechanism with one item per weight",
-            got=what,
-            hint=f"An example: {EXAMPLE}",
-        )
-    if mechanism.plan(noise="laplace", amount=epsilon).is_vector:
-        raise InvalidInput(f"contender {name!r} must have a number as its answer (got a vector)")
-    return mechanism
-
-
-def _ways(question: _Question, levels: Floats) -> Iterator[_Way]:
-    query = question.query
-    if query is not None:
-        yield _Way("stretching (paper)", "shrinks items of small weight", partial(Stretched, query))
-        yield _Way("sampling", "keeps items of small weight now and then", partial(sample, query))
-    if query is not None and query.additive:
-        yield from _classes(query, np.unique(levels[levels > 0])[::-1].tolist())
-    if question.chosen is not None:
-        chosen = partial(question.chosen, question.domain)
-        yield _Way("personalised exponential", "lets every item vote with its weight", chosen)
-        yield _Way("sampling + exponential", "keeps items of small weight now and then", partial(sample, chosen))
-
-
-def _classes(query: Query, levels: list[float]) -> Iterator[_Way]:
-    """Yield weight classes: the usual ones, one per expected weight, and what people would use instead of classes."""
-    whys: dict[tuple[float, ...], str] = {
-        DEFAULT_BOUNDARIES: "answers per class of weights, with noise that fits each class"
-    }
-    if len(levels) <= _MOST_LEVELS:
-        whys.setdefault(tuple(levels), "answers per class of weights, with noise that fits each class")
-    whys.setdefault((levels[-1],), "treats all items alike, at the smallest expected weight")
-    whys.setdefault((levels[0],), "leaves out all items below the largest expected weight")
-    for boundaries, why in whys.items():
-        name = "weight classes" if len(boundaries) > 1 else "one class from"
-        listed = ", ".join(f"{boundary:g}" for boundary in boundaries)
-        yield _Way(f"{name} {listed}", why, partial(weight_classes, query, boundaries=boundaries))
+    return Contender(name, why, rmse, float(errors.mean()), spread / (2 * rmse) if rmse else 0.0)

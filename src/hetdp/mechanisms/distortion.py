@@ -27,24 +27,22 @@ class DistortionPlan:
     level: Fraction
     confidence: float
     grid: float
-    spread: Fraction
-    largest: int
+    largest: int  # the most steps that a weight moves the bound by
+
+    @property
+    def spread(self) -> Fraction:
+        return self.largest / self.level
 
     @property
     def epsilon(self) -> float:
-        """What each weight loses, rounded up. Public."""
         return float_up(self.level)
 
     @property
     def scale(self) -> float:
-        """Scale of the noise, in the unit of the answer. Public."""
         return float(self.spread) * self.grid
 
     def answer(self, keep: NDArray[np.bool_], stream: Stream) -> float:
-        """Return the noisy bound. No value is read; each weight moves it by at most `largest` steps, for epsilon.
-
-        An item that is not kept was dropped: all of it is distortion. That, too, depends on its own weights only.
-        """
+        """Return the noisy bound. No value is read; an item that is not kept was dropped: all of it is distortion."""
         plan, query, left = self.of, self.of.mechanism.query, self.of.shrinkage
         if isinstance(query, ItemwiseQuery):
             left = query.left(left, plan.spans, plan.grid)
@@ -60,7 +58,7 @@ class DistortionPlan:
 
 
 def plan_distortion(of: StretchedPlan, *, epsilon: object, confidence: float) -> DistortionPlan:
-    """Plan the release of a bound on the distortion of a release that was planned."""
+    """Plan the release of a bound on the distortion of a planned release."""
     level = fraction("epsilon", epsilon)
     if not 0 < confidence < 1:
         raise InvalidInput("must lie strictly between 0 and 1", parameter="confidence", got=confidence)
@@ -72,4 +70,4 @@ def plan_distortion(of: StretchedPlan, *, epsilon: object, confidence: float) ->
     largest = math.ceil(worst / step)
     if largest / level >= MAXIMUM_SCALE:
         raise InvalidInput("must be large enough for noise below 2**52 steps", parameter="epsilon", got=epsilon)
-    return DistortionPlan(of, level, confidence, step, largest / level, largest)
+    return DistortionPlan(of, level, confidence, step, largest)

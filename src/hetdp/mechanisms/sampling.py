@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.mechanism import FullLossPlan, Mechanism, Plan, as_weights
+from hetdp.mechanisms.mechanism import Floats, FullLossPlan, Mechanism, Plan, as_weights
 from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.noise.exact_coins import Probability, exponential, toss_kinds
@@ -32,10 +32,8 @@ class Sampled(Mechanism):
 
     Attributes
     ----------
-    base
-        The mechanism that is run.
-    weights
-        One for each item.
+    base, weights
+        The mechanism that is run, and the weight of each item.
     """
 
     base: Mechanism
@@ -63,8 +61,9 @@ class Sampled(Mechanism):
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
         if noise != "laplace":
             raise InvalidInput("must be 'laplace' (with epsilon) for sampling", parameter="noise", got=noise)
-        inner = self.base.plan(noise=noise, amount=amount, grid=grid)
-        return SampledPlan(self, inner, fraction("epsilon", amount))
+        of = self.base.plan(noise=noise, amount=amount, grid=grid)
+        name = f"sampling, then {of.noise}"
+        return SampledPlan(self, fraction("epsilon", amount), of, name, of.grid, of.scale, of.is_vector)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -72,29 +71,17 @@ class SampledPlan(FullLossPlan):
     """A planned release of a sampled mechanism."""
 
     mechanism: Sampled
-    inner: Plan
     level: Fraction
+    inner: Plan
+    noise: str
+    grid: float | None
+    scale: float | None
+    is_vector: bool
 
-    @property
-    def noise(self) -> str:  # type: ignore[override]
-        return f"sampling, then {self.inner.noise}"
-
-    @property
-    def grid(self) -> float | None:  # type: ignore[override]
-        return self.inner.grid
-
-    @property
-    def scale(self) -> float | None:  # type: ignore[override]
-        return self.inner.scale
-
-    @property
-    def is_vector(self) -> bool:  # type: ignore[override]
-        return self.inner.is_vector
-
-    def finish(self, cells: NDArray[np.float64]) -> float | NDArray[np.float64]:
+    def finish(self, cells: Floats) -> float | Floats:
         return self.inner.finish(cells)
 
-    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
+    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
         weights, which = weight_kinds(self.mechanism.weights.values)
         kinds = [kept_with(self.level, weight) for weight in weights]
         subsets = toss_kinds(kinds, np.tile(which, count), stream).reshape(count, -1)
@@ -102,13 +89,11 @@ class SampledPlan(FullLossPlan):
         return np.concatenate([self.inner.answers(clamped, keep & subset, stream, count=1) for subset in subsets])
 
 
-def weight_kinds(weights: NDArray[np.float64]) -> tuple[list[Fraction], NDArray[np.intp]]:
+def weight_kinds(weights: Floats) -> tuple[list[Fraction], NDArray[np.intp]]:
     """Return the different weights and which of them each item has.
 
-    Each kind costs an exact probability, so with more than 4096 items weights are rounded down to multiples of 1/4096:
-    an item then counts for a little less than it might, never for more. The public number of items decides; the number
-    of different weights would let one secret weight change the coins of all others. (Steps of 1/255, as in a sketch,
-    would bias the estimate of a sum by up to as much.)
+    Each kind takes an exact probability, so of more than 4096 items weights are rounded down to multiples of 1/4096.
+    The public number of items decides: the number of different weights would let one weight change all other coins.
     """
     if weights.size > _MOST_KINDS:
         weights = np.floor(weights * _MOST_KINDS) / _MOST_KINDS
@@ -119,8 +104,8 @@ def weight_kinds(weights: NDArray[np.float64]) -> tuple[list[Fraction], NDArray[
 def kept_with(level: Fraction, weight: Fraction) -> Probability:
     """Return the probability (exp(level * weight) - 1) / (exp(level) - 1), exactly.
 
-    Multiplied by exp(-level): (exp(-level (1 - weight)) - exp(-level)) / (1 - exp(-level)), which is increasing in the
-    first exponential and, as long as the quotient is below 1, decreasing in the second.
+    It is (exp(-level (1 - weight)) - exp(-level)) / (1 - exp(-level)): increasing in the first exponential and, as long
+    as the quotient is below 1, decreasing in the second.
     """
     if weight in (0, 1):
         return lambda bits: (int(weight) << bits, int(weight) << bits)
@@ -161,16 +146,16 @@ def sample(base: Query | Callable[[PrivacyWeights], Mechanism], weights: Privacy
     >>> mechanism.plan(noise="laplace", amount=2.0).losses
     array([2., 1., 0.])
     """
-    if not isinstance(base, Query) and not callable(base):
+    if not callable(base):
         raise InvalidInput(
-            "must be a query, or a function from weights to a mechanism such as "
-            "functools.partial(hetdp.mechanisms.median, domain)",
+            "must be a query, or a function from weights to a mechanism",
             parameter="base",
             got=type(base),
+            hint="A function: functools.partial(hetdp.mechanisms.median, domain).",
         )
-    size = base.size if isinstance(base, Query) else PrivacyWeights(weights).size
-    equal = PrivacyWeights(np.ones(size))
+    own = PrivacyWeights(weights)
+    equal = PrivacyWeights(np.ones(own.size))
     mechanism = Stretched(base, equal) if isinstance(base, Query) else base(equal)
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("must make a mechanism from weights", parameter="base", got=type(mechanism))
-    return Sampled(mechanism, as_weights(weights, mechanism.domain.size))
+    return Sampled(mechanism, as_weights(own, mechanism.domain.size))

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.core.checks import fraction, whole
+from hetdp.core.checks import fraction
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.mechanism import FullLossPlan, Mechanism, as_weights, require_plain_epsilon
+from hetdp.mechanisms.mechanism import Floats, FullLossPlan, Mechanism, require_plain_epsilon
 from hetdp.profiles import Box, PrivacyWeights
 from hetdp.profiles.steps import weight_codes
 from hetdp.sketching.drawing import toss_bits
@@ -18,7 +18,7 @@ _PRESENT = 0.5
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Sketch(Mechanism):
-    """One noisy bit per catalogue item; it pays epsilon * v_i once, against everybody together, however many look.
+    """One noisy bit per catalogue item, which loses epsilon * v_i once, to all readers together.
 
     Attributes
     ----------
@@ -37,7 +37,6 @@ class Sketch(Mechanism):
 
     @property
     def domain(self) -> Box:
-        """Indicators: 1 for items in the set."""
         return Box.uniform(0, 1, size=self.weights.size)
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SketchPlan":
@@ -55,22 +54,20 @@ class SketchPlan(FullLossPlan):
     grid: None = None
     is_vector: bool = True
 
-    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> NDArray[np.float64]:
+    def answers(self, values: ArrayLike, keep: NDArray[np.bool_], stream: Stream, *, count: int) -> Floats:
         present = self.mechanism.domain.clamp(values) >= _PRESENT
         codes = np.where(present & keep, weight_codes(self.mechanism.weights.values), np.uint8(0))
         bits = toss_bits(np.tile(codes, count), epsilon=self.level, stream=stream)
         return bits.reshape(count, -1).astype(np.float64)
 
 
-def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> Sketch:
+def sketch(weights: PrivacyWeights | ArrayLike) -> Sketch:
     """Return the mechanism that publishes a set of catalogue items once.
 
     Parameters
     ----------
     weights
         One secret weight per catalogue item; what is not in the set may have any.
-    size
-        Number of catalogue items, if it is to be checked.
 
     Privacy
     -------
@@ -80,10 +77,8 @@ def sketch(weights: PrivacyWeights | ArrayLike, *, size: int | None = None) -> S
 
     Examples
     --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> plan = sketch([1.0, 0.5, 0.0]).plan(noise="laplace", amount=8.0)
-    >>> plan.answer([1, 0, 0], [True] * 3, seeded_stream(1))
+    >>> import hetdp
+    >>> hetdp.release(sketch([1.0, 0.5, 0.0]), [1, 0, 0], epsilon=100.0).value
     array([1., 0., 0.])
     """
-    count = PrivacyWeights(weights).size if size is None else whole("size", size, minimum=1)
-    return Sketch(as_weights(weights, count))
+    return Sketch(PrivacyWeights(weights))

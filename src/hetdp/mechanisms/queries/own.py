@@ -1,5 +1,7 @@
 """Queries of one's own: with declared bounds, which `falsify` tries to refute, or with bounds that are computed."""
 
+import contextlib
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,28 +28,22 @@ class _Custom(Query):
         name: str,
         function: Callable[[Floats], float],
         domain: Box,
-        *,
-        modular: Callable[[Floats], Floats],
-        slopes: Floats | None,
-        evaluation_error: float | None,
+        bounds: Floats | Callable[[Floats], Floats],
+        error: float | None,
     ) -> None:
         super().__init__(name, domain)
         self._function = function
-        self._modular = modular
-        self._slopes = slopes
-        self.proportional = slopes is not None
+        self._bounds = bounds
+        self.proportional = not callable(bounds)
         whole = self.modular_sensitivities(1.0)
         if self.sensitivity <= 0:
             raise InvalidInput("the declared bounds must be > 0 for some item (got zeros only)")
         self._at_center = finite("function at the centre of the domain", function(domain.center.copy()))
         self._reach = math.fsum(whole.tolist())
-        self._error = _DEFAULT_ERROR * self.sensitivity if evaluation_error is None else evaluation_error
+        self._error = _DEFAULT_ERROR * self.sensitivity if error is None else error
 
     def stretched(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the answer on the shrunk profile, kept strictly inside the shrunk box whatever the rounding.
-
-        The declared bounds say nothing about points a rounding error outside of it.
-        """
+        # Strictly inside the shrunk box: declared bounds say nothing about points a rounding error outside of it.
         low, high = (self._inward(end, shrinkage) for end in (self.domain.lower, self.domain.upper))
         shrunk = np.clip(self.domain.shrink(clamped, shrinkage), low, np.maximum(low, high))
         return self.evaluate(np.where((shrinkage == 0) | (low > high), self.domain.center, shrunk))
@@ -60,12 +56,11 @@ class _Custom(Query):
         return inward
 
     def evaluate(self, points: Floats) -> float:
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                answer = float(self._function(points.copy()))
-        except Exception:  # noqa: BLE001  (an exception about a private value would be a leak)
-            answer = self._at_center
+        answer = math.nan
+        # An exception or a warning about a private value would be a leak.
+        with contextlib.suppress(Exception), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            answer = float(self._function(points.copy()))
         if math.isnan(answer):
             answer = self._at_center
         # By the declared bounds no answer is further from the centre's than this.
@@ -73,21 +68,21 @@ class _Custom(Query):
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         factor = np.broadcast_to(np.asarray(shrinkage, dtype=np.float64), (self.size,)).copy()
-        bounds = np.asarray(self._modular(factor), dtype=np.float64)
+        if callable(self._bounds):
+            bounds = np.asarray(self._bounds(factor), dtype=np.float64)
+        else:
+            bounds = factor * self._bounds * self.domain.ranges
         if bounds.shape != (self.size,) or not np.isfinite(bounds).all() or (bounds < 0).any():
-            raise InvalidInput(
-                f"must return one finite number >= 0 per item ({self.size}) (got shape {bounds.shape} or "
-                "other numbers)",
-                parameter="modular_sensitivity",
-            )
+            problem = f"must return {self.size} finite numbers >= 0, one per item (got shape {bounds.shape} or others)"
+            raise InvalidInput(problem, parameter="modular_sensitivity")
         return np.where(factor > 0, bounds, 0.0)  # an item shrunk to nothing has no influence, whatever was declared
 
     def lipschitz_bounds(self) -> Floats:
-        return super().lipschitz_bounds() if self._slopes is None else self._slopes
+        return super().lipschitz_bounds() if callable(self._bounds) else self._bounds
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the smaller of the slope bound and the bound by moving the items one at a time."""
         moved = clamped != self.domain.shrink(clamped, shrinkage)
+        # Or move the items one at a time.
         one_at_a_time = math.fsum(self.modular_sensitivities(1.0)[moved].tolist())
         return min(super().distortion_bound(clamped, shrinkage), one_at_a_time)
 
@@ -109,11 +104,10 @@ def custom(
 
     Parameters
     ----------
-    function
-        Takes the vector of values, returns a number. Deterministic and defined on the whole box; where it raises or
-        returns nan, its value at the centre is used instead, silently, and the declared bounds must hold for that.
-    domain
-        The box.
+    function, domain
+        From the vector of values to a number, and the box of the values. Deterministic and defined on the whole box;
+        where it raises or returns nan, its value at the centre is used instead, silently, and the declared bounds must
+        hold for that.
     lipschitz
         Per item, a bound on the slope: S_i(w) = w * L_i * r_i.
     modular_sensitivity
@@ -131,29 +125,18 @@ def custom(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> query = custom(lambda x: float(np.sin(x).sum()), Box.uniform(0, 1, size=3), lipschitz=[1, 1, 1])
-    >>> query.sensitivity
+    >>> custom(lambda x: float(np.sin(x).sum()), Box.uniform(0, 1, size=3), lipschitz=[1, 1, 1]).sensitivity
     1.0
     """
     if (lipschitz is None) == (modular_sensitivity is None):
         raise InvalidInput("exactly one of lipschitz and modular_sensitivity must be given (got both or none)")
-    slopes = None
     if lipschitz is not None:
-        declared = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
-        if (declared < 0).any():
+        slopes = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
+        if (slopes < 0).any():
             raise InvalidInput("must be >= 0 for every item (got a negative bound)", parameter="lipschitz")
-        slopes = declared
-
-        def modular_sensitivity(shrinkage: Floats) -> Floats:
-            return shrinkage * declared * domain.ranges
-
-    assert modular_sensitivity is not None  # noqa: S101  (for the type checker)
     if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
         raise InvalidInput("must be >= 0", parameter="evaluation_error", got=evaluation_error)
-    return _Custom(
-        name, function, domain, modular=modular_sensitivity, slopes=slopes, evaluation_error=evaluation_error
-    )
+    return _Custom(name, function, domain, modular_sensitivity or slopes, evaluation_error)
 
 
 class _Exhaustive(Query):
@@ -166,16 +149,14 @@ class _Exhaustive(Query):
 
     proportional = True
 
-    def __init__(self, table: Floats, levels: Sequence[Floats], center: Sequence[int], domain: Box, name: str) -> None:
+    def __init__(self, name: str, table: Floats, levels: Sequence[Floats], domain: Box) -> None:
         super().__init__(name, domain)
-        self._table = table
-        self._levels = levels
-        self._center = center
+        self._table, self._levels = table, levels
+        self._center = self._places(domain.center)
         self._whole = np.array([float(np.ptp(table, axis=axis).max()) for axis in range(table.ndim)])
         if self.sensitivity <= 0:
-            raise InvalidInput(
-                "must not be constant on its domain (got the same value everywhere)", parameter="function"
-            )
+            problem = "must not be constant on its domain (got the same value everywhere)"
+            raise InvalidInput(problem, parameter="function")
 
     def _places(self, points: Floats) -> list[int]:
         return [int(np.abs(levels - point).argmin()) for levels, point in zip(self._levels, points, strict=True)]
@@ -194,7 +175,6 @@ class _Exhaustive(Query):
         return floats(floats(shrinkage) * self._whole)
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the sum of (1 - w_i) S_i over the items off the centre."""
         away = np.array(self._places(clamped)) != np.array(self._center)
         return math.fsum(((1 - shrinkage) * self._whole)[away].tolist())
 
@@ -250,14 +230,10 @@ def exhaustive(
         center = [0.0 if 0.0 in values else float(values[values.size // 2]) for values in grid]
     if len(center) != len(grid) or any(value not in values for value, values in zip(center, grid, strict=True)):
         raise InvalidInput("must be one of the levels of each item", parameter="center")
-    shape = tuple(values.size for values in grid)
-    table = np.empty(shape)
-    for place in np.ndindex(shape):
-        point = np.array([values[level] for values, level in zip(grid, place, strict=True)])
-        table[place] = finite("function on its domain", function(point))
+    answers = [finite("function on its domain", function(np.array(point))) for point in itertools.product(*grid)]
+    table = np.reshape(answers, [values.size for values in grid])
     domain = Box([values[0] for values in grid], [values[-1] for values in grid], center)
-    places = [int(np.flatnonzero(values == value)[0]) for value, values in zip(center, grid, strict=True)]
-    return _Exhaustive(table, grid, places, domain, name)
+    return _Exhaustive(name, table, grid, domain)
 
 
 @dataclass(frozen=True)
@@ -266,12 +242,10 @@ class Falsification:
 
     Attributes
     ----------
-    refuted
-        Whether a pair of adjacent points breaks the declared bound.
+    refuted, message
+        Whether a pair of adjacent points breaks the declared bound, and the outcome in words.
     item, declared, observed
         The item with the largest observed share of its bound, the bound, and what was observed.
-    message
-        The outcome in words.
     """
 
     refuted: bool
@@ -300,70 +274,53 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
-    >>> from hetdp.profiles import Box
-    >>> wrong = queries.custom(lambda x: float(x[0] * 3), Box([0], [1]), lipschitz=[1])
-    >>> falsify(wrong, random_state=0).refuted
-    True
-    >>> print(falsify(queries.total(Box.uniform(0, 1, size=3)), random_state=0).message)
-    No counterexample in 2000 tries. This proves nothing: only a proof can establish a sensitivity.
+    >>> wrong = custom(lambda x: float(x[0] * 3), Box([0], [1]), lipschitz=[1])
+    >>> print(falsify(wrong, random_state=0).message)
+    Refuted: profiles adjacent in item 0 are 0.986265 apart; the bound says 0.328755.
     """
     if not isinstance(query, Query):
         raise InvalidInput("must come from hetdp.queries", parameter="query", got=type(query))
     attempts = whole("tries", tries, minimum=1)
-    search = _CounterexampleSearch(query, as_stream(random_state))
+    stream = as_stream(random_state)
     worst = (0.0, 0, 0.0, 0.0)
     for attempt in range(attempts):
         item = attempt % query.size
-        declared, observed = search.attempt(item, vertices=attempt % 2 == 0)
+        declared, observed = _attempt(query, item, stream, vertices=attempt % 2 == 0)
         slack = 2 * query.evaluation_error + 1e-9 * (abs(observed) + query.sensitivity)
         excess = (observed - slack) / declared if declared > 0 else (np.inf if observed > slack else 0.0)
         worst = max(worst, (float(excess), item, declared, observed))
     share, item, declared, observed = worst
-    refuted = share > 1
-    message = (
-        f"Refuted: profiles adjacent in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
-        if refuted
-        else f"No counterexample in {attempts} tries. This proves nothing: only a proof can establish a sensitivity."
-    )
-    return Falsification(refuted, item, declared, observed, message)
+    message = f"Refuted: profiles adjacent in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
+    if share <= 1:
+        message = (
+            f"No counterexample in {attempts} tries. This proves nothing: only a proof can establish a sensitivity."
+        )
+    return Falsification(share > 1, item, declared, observed, message)
 
 
-class _CounterexampleSearch:
-    def __init__(self, query: Query, stream: Stream) -> None:
-        self.query = query
-        self.stream = stream
+def _attempt(query: Query, item: int, stream: Stream, *, vertices: bool) -> tuple[float, float]:
+    """Return S_i(w) and the largest change of the answer found for item i."""
+    domain, shrinkage = query.domain, np.ones(query.size)
+    if stream.uniforms(1)[0] < 0.5:  # noqa: PLR2004  (half of the tries look at the unshrunk function)
+        shrinkage[item] = stream.uniforms(1)[0]
+    where, far = stream.uniforms(query.size), stream.uniforms(query.size)
+    point = domain.clamp(domain.lower + (np.round(where) if vertices else where) * domain.ranges)
+    ends = domain.clamp(domain.lower + far * domain.ranges)
+    if vertices:
+        point[item], ends[item] = domain.lower[item], domain.upper[item]
+    best = _apart(query, point, item, ends[item], shrinkage)
+    for mover in (stream.uniforms(8) * query.size).astype(int):
+        if mover == item:
+            continue
+        moved = point.copy()
+        moved[mover] = ends[mover]
+        found = _apart(query, moved, item, ends[item], shrinkage)
+        if found > best:
+            point, best = moved, found
+    return query.steps_to_replace * float(query.modular_sensitivities(shrinkage)[item]), best
 
-    def point(self, *, vertices: bool) -> Floats:
-        where = self.stream.uniforms(self.query.size)
-        if vertices:
-            where = np.round(where)
-        return self.query.domain.clamp(self.query.domain.lower + where * self.query.domain.ranges)
 
-    def attempt(self, item: int, *, vertices: bool) -> tuple[float, float]:
-        """Return S_i(w) and the largest change of the answer found for item i."""
-        shrinkage = np.ones(self.query.size)
-        if self.stream.uniforms(1)[0] < 0.5:  # noqa: PLR2004  (half of the tries look at the unshrunk function)
-            shrinkage[item] = self.stream.uniforms(1)[0]
-        point, ends = self.point(vertices=vertices), self.point(vertices=False)
-        if vertices:
-            point[item], other = self.query.domain.lower[item], self.query.domain.upper[item]
-        else:
-            other = ends[item]
-        best = self.apart(point, item, other, shrinkage)
-        for mover in (self.stream.uniforms(8) * self.query.size).astype(int):
-            if mover == item:
-                continue
-            moved = point.copy()
-            moved[mover] = ends[mover]
-            found = self.apart(moved, item, other, shrinkage)
-            if found > best:
-                point, best = moved, found
-        declared = self.query.steps_to_replace * float(self.query.modular_sensitivities(shrinkage)[item])
-        return declared, best
-
-    def apart(self, point: Floats, item: int, value: float, shrinkage: Floats) -> float:
-        adjacent = point.copy()
-        adjacent[item] = value
-        one, two = self.query.stretched(point, shrinkage), self.query.stretched(adjacent, shrinkage)
-        return float(np.abs(np.asarray(one) - np.asarray(two)).sum())
+def _apart(query: Query, point: Floats, item: int, value: float, shrinkage: Floats) -> float:
+    adjacent = point.copy()
+    adjacent[item] = value
+    return float(np.abs(np.subtract(query.stretched(point, shrinkage), query.stretched(adjacent, shrinkage))).sum())
