@@ -181,7 +181,7 @@ class _NonZero(ItemwiseQuery):
 
     better_than_stretching = (
         "l0 counts an item fully however little is left of it, so stretching drops every item whose weight is below 1. "
-        "Use hetdp.queries.count on indicators (1 where the item is not 0): there an item counts v_i."
+        "Use hetdp.weight_classes, which count every item of their classes in full."
     )
 
     def contributions(self, points: Floats) -> Floats:
