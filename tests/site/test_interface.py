@@ -171,7 +171,7 @@ def _named(name):
         *(
             getattr(mechanisms, name)
             for name in mechanisms.__all__
-            if inspect.isfunction(getattr(mechanisms, name)) and name not in ("best_multiplier", "compare")
+            if inspect.isfunction(getattr(mechanisms, name)) and name != "compare"
         ),
     ],
     ids=lambda thing: thing.__qualname__,

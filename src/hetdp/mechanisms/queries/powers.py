@@ -212,8 +212,8 @@ class _NonZero(ItemwiseQuery):
 def l0(domain: Box) -> Query:
     """Return the number of items that are not 0.
 
-    S_i(w) = 1 for every w > 0, so w_i = 1 only where v_i = 1, else 0; `stretch` warns and names `count`, which keeps
-    v_i of each item.
+    S_i(w) = 1 for every w > 0, so w_i = 1 only where v_i = 1, else 0. `stretch` warns and names weight classes, which
+    count every item of their classes in full.
 
     Examples
     --------
