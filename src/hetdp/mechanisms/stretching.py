@@ -177,8 +177,8 @@ class StretchedPlan(NoisePlan):
     def why_no_estimate(self, *, drops: bool) -> str | None:
         public = self.mechanism.public_weight
         if public is None or public * self.mechanism.multiplier < 1:
-            return "Stretching moves items of small weight, and the answer with them, toward the centre of the range."
-        return "Items without remaining budget count as the centre of the range." if drops else None
+            return "Stretching moves items of small weight, and the answer with them, toward the public centre."
+        return "Items without remaining budget count as the public centre." if drops else None
 
     @property
     def losses(self) -> Floats:
