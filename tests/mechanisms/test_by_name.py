@@ -31,7 +31,7 @@ def test_every_question_is_answered_about_the_people_there_are(name, mechanism):
         "classes": asked_of,
     }
     if name not in possible[mechanism] or (name, mechanism) == ("variance", "classes"):
-        with refused(("query" if name == "variance" and mechanism == "classes" else "mechanism"), "for"):
+        with refused("mechanism", f"for a {name}"):
             mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name))
         return
     asked = mechanism_named(name, [1.0, 0.5, 0.0], mechanism=mechanism, **public(name))
@@ -81,7 +81,9 @@ def test_a_count_needs_no_range():
 def test_a_variance_shrinks_to_the_midpoint_and_others_to_where_they_are_told():
     assert mechanism_named("variance", [1.0, 1.0], lower=0, upper=80).domain.center.tolist() == [40.0, 40.0]
     assert mechanism_named("variance", [1.0, 1.0], lower=0, upper=80, center=10).domain.center.tolist() == [10.0, 10.0]
-    assert mechanism_named("mean", [1.0], lower=0, upper=80).domain.center.tolist() == [0.0]
+    assert mechanism_named("mean", [1.0], lower=0, upper=80).domain.center.tolist() == [40.0]
+    assert mechanism_named("mean", [1.0], lower=0, upper=80, mechanism="stretching").domain.center.tolist() == [0.0]
+    assert mechanism_named("total", [1.0], lower=0, upper=80).domain.center.tolist() == [0.0]
     assert mechanism_named("mean", [1.0], lower=20, upper=80).domain.center.tolist() == [50.0]
 
 

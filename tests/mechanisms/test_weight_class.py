@@ -1,5 +1,6 @@
 """Weight classes: the promise in exact arithmetic, estimates without distortion, and intervals that hold."""
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -241,3 +242,71 @@ def test_weights_and_sizes_of_classes_are_not_shown():
     answer = hetdp.release(mechanism, np.ones(6), epsilon=1.0)
     for text in (repr(mechanism), repr(answer.guarantee), str(answer.public()["promise"]), answer._repr_html_()):
         assert "0.61" not in text
+
+
+@pytest.mark.parametrize(("noise", "spread"), [("laplace", 0.67), ("laplace", 2.0), ("gaussian", 1.4)])
+def test_intervals_of_noise_that_is_a_few_steps_wide_hold(noise, spread):
+    """Whole counts of a histogram: a binomial test of 20,000 bins; false-alarm rate 1e-6."""
+    query = queries.histogram(Box.uniform(0, 1, size=1), edges=20_001)
+    level = {"epsilon": 2 / spread} if noise == "laplace" else {"rho": 1 / spread**2}
+    answer = hetdp.release(weight_classes(query, 1.0, [1]), [0.0], grid=1.0, random_state=6, **level)
+    inside = int(((np.asarray(answer.low) <= 0) & (np.asarray(answer.high) >= 0))[1:].sum())
+    assert stats.binomtest(inside, 20_000, 0.95, alternative="less").pvalue > 1e-6
+
+
+@pytest.mark.parametrize("grid", [8.0, 1.0])
+def test_a_grid_on_which_items_vanish_leaves_no_estimate(grid):
+    """Half a count is less than a step: all values give the same answer, and the interval says so."""
+    mechanism = weight_classes(queries.count(Box.uniform(0, 1, size=1000)), 1.0, [1])
+    for value in (0, 1):
+        answer = hetdp.release(mechanism, np.full(1000, value), epsilon=1, grid=grid, random_state=1)
+        assert answer.estimate is None
+        assert answer.low <= 1000 * value <= answer.high
+
+
+def test_a_width_is_kept_on_every_grid():
+    count = weight_classes(queries.count(Box.uniform(0, 1, size=1000)), 1.0, (1, 2.0**-30))
+    assert hetdp.plan(count, within=1e12).reach(0.95) <= 1e12
+    few = weight_classes(queries.count(Box.uniform(0, 1, size=1000)), 1.0, (1,))
+    assert hetdp.plan(few, within=10, grid=2.0**-10).reach(0.95) <= 10
+    with refused("within", "at least"):
+        hetdp.plan(few, within=10, grid=8.0)
+
+
+@pytest.mark.parametrize(
+    ("query", "level"),
+    [
+        (queries.total(Box.uniform(-2e303, 2e303, size=65_536)), 10),
+        (queries.total(Box.uniform(-8e307, 8e307, size=2)), 10),
+        (queries.total(Box.uniform(0, 1.7e308, size=1)), 0.95),
+        (queries.linear([5e-324], Box([0], [1])), 1),
+        (queries.squared_norm(Box.uniform(-1e-200, 1e-200, size=2)), 1),
+    ],
+)
+@pytest.mark.parametrize("make", [weight_classes, mechanisms.stretch])
+def test_numbers_that_no_float_holds_are_refused_before_anything_is_spent(make, query, level):
+    ledger = hetdp.Ledger(limits=np.full(query.size, 100.0))
+    with refused():
+        hetdp.release(make(query, 1.0), np.ones(query.size), epsilon=level, ledger=ledger)
+    assert not ledger.spent.any()
+
+
+@pytest.mark.parametrize("grid", ["1", 2**2000, True, 0.3, -1.0, float("nan")])
+def test_bad_grids_are_refused_before_anything_is_spent(grid):
+    ledger = hetdp.Ledger(limits=np.ones(6))
+    with refused("grid"):
+        hetdp.release(weight_classes(queries.total(UNIT), 1.0), np.ones(6), epsilon=1, grid=grid, ledger=ledger)
+    assert not ledger.spent.any()
+
+
+def test_public_numbers_of_any_kind_become_plain_ones():
+    mechanism = weight_classes(queries.total(UNIT), np.float32(1.0))
+    answer = hetdp.release(mechanism, np.ones(6), epsilon=9, grid=Fraction(1, 1024), confidence=Fraction(9, 10))
+    assert (type(answer.grid), type(answer.confidence)) == (float, float)
+    json.dumps(answer.public())
+
+
+def test_offsets_beyond_the_digits_of_a_float_widen_the_interval():
+    mechanism = weight_classes(queries.total(Box.uniform(1e15, 1e15 + 1, size=1000)), 1.0)
+    answer = hetdp.release(mechanism, np.full(1000, 1e15), epsilon=1.0)
+    assert answer.low < 1e18 < answer.high

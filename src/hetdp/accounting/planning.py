@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.composition import add_up
-from hetdp.core.checks import Real, one_of
+from hetdp.core.checks import Real, one_of, positive
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.intervals import level_within
+from hetdp.mechanisms.intervals import MOST_LEVEL, check_confidence, up
 from hetdp.mechanisms.mechanism import Mechanism, Plan
+
+#: The smallest level that is tried for a width.
+_LEAST_LEVEL = 1e-6
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -137,9 +140,41 @@ def plan(
     if within is not None:
         if epsilon is not None or rho is not None:
             raise InvalidInput("cannot be used with epsilon or rho: it finds one of them", parameter="within")
-        given[wanted] = level_within(mechanism, within, noise=noise, confidence=confidence)
+        given[wanted] = _level_within(mechanism, within, noise=noise, confidence=confidence, grid=grid)
     if given[other] is not None:
         raise InvalidInput(f"cannot be used with {noise} noise; use {wanted}", parameter=other)
     if given[wanted] is None:
         raise InvalidInput(f"is required with {noise} noise", parameter=wanted)
     return mechanism.plan(noise=noise, amount=given[wanted], grid=grid)
+
+
+def _level_within(mechanism: Mechanism, within: float, *, noise: str, confidence: float, grid: float | None) -> float:
+    """Return the smallest level, in three digits, whose noise reaches no farther than `within`; see `hetdp.plan`.
+
+    From public numbers alone.
+    """
+    goal, sure = positive("within", within), check_confidence(confidence)
+
+    def reach_at(level: float) -> float:
+        try:
+            found = mechanism.plan(noise=noise, amount=level, grid=grid).reach(sure)
+        except InvalidInput as error:
+            if error.parameter not in ("epsilon", "rho"):
+                raise
+            raise InvalidInput("must be smaller for noise below 2**52 steps", parameter="within", got=within) from None
+        if found is None:
+            raise InvalidInput(
+                "must be asked of a stretched query other than a variance, or of weight classes",
+                parameter="within",
+                got=mechanism.name,
+                hint="Only these add noise of a known scale to the answer.",
+            )
+        return found
+
+    # Noise is inversely proportional to epsilon, or to the root of rho. Where steps are coarse, rounding adds to it.
+    level, reach, power = 1.0, reach_at(1.0), 1 if noise == "laplace" else 2
+    while (level := max(_LEAST_LEVEL, float(up(level * (reach / goal) ** power)))) <= MOST_LEVEL:
+        if (reach := reach_at(level)) <= goal:
+            return level
+    least = up(reach_at(MOST_LEVEL))
+    raise InvalidInput(f"must be at least {least:f}, which takes a level of a million", parameter="within", got=within)

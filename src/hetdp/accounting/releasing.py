@@ -283,7 +283,7 @@ def release(
     """
     stream = as_stream(random_state)
     prepared = plan(mechanism, epsilon=epsilon, rho=rho, noise=noise, grid=grid)
-    check_confidence(confidence)
+    sure = check_confidence(confidence)
     read = mechanism.domain.read(values)  # once; their number is checked before anything is charged
     if ledger is not None and not hasattr(ledger, "charge"):
         raise InvalidInput("must be a hetdp.Ledger", parameter="ledger", got=type(ledger))
@@ -297,7 +297,7 @@ def release(
             weights_loss=prepared.weights_amount,
         )
     (cells,) = prepared.answers(read, keep, stream, count=1)
-    found = prepared.read(cells, confidence, drops=bool(getattr(ledger, "drops", False)))
+    found = prepared.read(cells, sure, drops=bool(getattr(ledger, "drops", False)))
     lost = prepared.weights_amount
     return Release(
         value=found.value,
@@ -316,7 +316,7 @@ def release(
         estimate=found.estimate,
         low=found.low,
         high=found.high,
-        confidence=None if found.low is None else confidence,
+        confidence=None if found.low is None else sure,
         reason=found.reason,
         classes=prepared.class_sums(cells) if isinstance(prepared, WeightClassesPlan) else None,
         population=keep.size if mechanism.steps_to_replace == 1 else None,

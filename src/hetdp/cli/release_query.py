@@ -76,7 +76,10 @@ def release_from_query(
         _show_level(mechanism, options, table.rows, voice)
         return
     _check_files(data, options, bars=options["bins"] or len(categories.labels if categories else ()) or 1)
-    values = _values(table, column, {**options, "query": query}, categories, own.values > 0)
+    values = _values(table, column, {**options, "query": query}, categories)
+    if categories is None and not table.typed and (query != "count" or options["lower"] is not None):
+        odd = 0.0 if query == "count" else float(mechanism.domain.center[0])
+        voice.note(f"Cells of column {column!r} that are not numbers count as {odd:g}. How many there are is private.")
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
             _show_plan(mechanism, query, table, ledger, options, voice=voice)
@@ -198,12 +201,11 @@ def _values(
     column: str,
     options: dict[str, Any],
     categories: Categories | None,
-    counting: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """Return the private values of a question; those of rows that do not count are never a reason to refuse."""
+    """Return the private values of a question; no cell is a reason to refuse."""
     if options["query"] == "count":
-        return table.indicators(column, options["lower"], options["upper"], counting)
-    return table.numbers(column, counting) if categories is None else table.codes(column, categories)
+        return table.indicators(column, options["lower"], options["upper"])
+    return table.numbers(column) if categories is None else table.codes(column, categories)
 
 
 def _labels(table: Table, column: str) -> Ids:

@@ -50,10 +50,11 @@ def mechanism_named(
 
     `lower` and `upper` are the public range of the values; a count needs none: its values are 1 for who counts and 0
     for who does not. Stretched values shrink to `center`, by default 0 if it lies in the range, else the midpoint; for
-    a variance the midpoint. The `bins` of a histogram have the same width; with `categories` instead of a range, values
-    are their codes. `quantile` is the share of the people below the value that is asked for; it, a median and an
-    extreme are one of the multiples of `step` (`hetdp.mechanisms.selection.round_values`). `mechanism` is one of
-    `MECHANISMS`. `public` says that all weights are the same, and public.
+    a variance the midpoint. Missing values count as the centre, which is the midpoint for the weight classes of a mean.
+    The `bins` of a histogram have the same width; with `categories` instead of a range, values are their codes.
+    `quantile` is the share of the people below the value that is asked for; it, a median and an extreme are one of the
+    multiples of `step` (`hetdp.mechanisms.selection.round_values`). `mechanism` is one of `MECHANISMS`. `public` says
+    that all weights are the same, and public.
     """
     own = PrivacyWeights(weights)
     one_of("name", name, QUERIES)
@@ -62,10 +63,14 @@ def mechanism_named(
         raise InvalidInput("must be given for a quantile only", parameter="quantile", got=quantile)
     if step is not None and (name not in SELECTED or name == "mode"):
         raise InvalidInput("must be given for what is chosen among values of a range only", parameter="step", got=step)
-    if kind != "sampling" and (kind == "exponential") != (name in SELECTED):
-        possible = "exponential or sampling" if name in SELECTED else "classes, stretching or sampling"
-        raise InvalidInput(f"must be {possible} for a {name}", parameter="mechanism", got=kind)
+    possible = ("exponential",) if name in SELECTED else ("classes", "stretching")[name == "variance" :]
+    if kind not in (*possible, "sampling"):
+        raise InvalidInput(f"must be {', '.join(possible)} or sampling for a {name}", parameter="mechanism", got=kind)
     domain = _domain(name, own.size, categories, (lower, upper, center))
+    if center is None and (name == "variance" or (name, kind) == ("mean", "classes")):
+        # There a variance keeps the most, and a missing value moves a mean the least.
+        low, high = float(domain.lower[0]), float(domain.upper[0])
+        domain = Box.uniform(low, high, size=own.size, center=low / 2 + high / 2)
     if name in SELECTED:
         given = {} if quantile is None else {"share": quantile}
         if categories is None:
@@ -100,6 +105,4 @@ def _domain(name: str, size: int, categories: Categories | None, limits: tuple[f
     if lower is None or upper is None:
         missing = [end for end, given in (("lower", lower), ("upper", upper)) if given is None]
         raise InvalidInput.several([Problem(f"is required for a {name}: the range is public", end) for end in missing])
-    if name == "variance" and center is None:
-        center = lower / 2 + upper / 2  # keeps the most of a variance
     return Box.uniform(lower, upper, size=size, center=center)

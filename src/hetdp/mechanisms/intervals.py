@@ -1,4 +1,4 @@
-"""How far noise reaches: quantiles of sums of noises, and the level at which an interval is narrow enough."""
+"""How far noise reaches: quantiles of sums of independent noises."""
 
 import math
 from collections import Counter
@@ -11,13 +11,12 @@ import numpy as np
 
 from hetdp.core.checks import finite, one_of, positive
 from hetdp.core.errors import InvalidInput
-from hetdp.mechanisms.mechanism import Mechanism
 
-#: Levels that are tried.
-_LEAST, MOST_LEVEL = 1e-6, 1e6
+#: The largest level that is tried for a width.
+MOST_LEVEL = 1e6
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
-#: Misses rarer than this are drowned by the rounding of the transform.
-_RAREST = 1e-9
+#: Confidences between these have quantiles of full accuracy. Rarer misses are drowned by the rounding of the transform.
+_LEAST_CONFIDENCE, _MOST_CONFIDENCE = 0.01, 0.999999
 #: Points of the transform; its window is so wide that this share of the misses lies beyond.
 _POINTS, _BEYOND = 2**16, 1e-5
 
@@ -33,7 +32,7 @@ def noise_quantile(scales: Sequence[float], confidence: float, *, noise: str = "
     scales
         Scales of the Laplace noises, or standard deviations of the Gaussian ones, all above 0.
     confidence
-        From 0 to 1 - 1e-9, both excluded.
+        From 0.01 to 0.999999.
     noise
         "laplace" or "gaussian".
 
@@ -68,40 +67,21 @@ def _quantile(terms: tuple[tuple[float, int], ...], miss: float) -> float:
     spectrum = np.exp(-np.log1p(np.outer(turned, (scales / step) ** 2)) @ often)
     masses = np.fft.irfft(spectrum, n=_POINTS)[: _POINTS // 2]
     tails = np.cumsum(masses[::-1])[::-1]  # P[sum >= k], for the steps k = 0, 1, ...
-    # Halfway between two steps the lattice and the continuous law agree best; logarithms of tails are nearly straight.
+    # Halfway between two steps the lattice and the continuous law agree best, and at 0 both have the tail 1/2.
+    points = np.maximum(np.arange(tails.size) - 0.5, 0.0)
+    tails[0] = 0.5
+    # Logarithms of tails are nearly straight.
     place = int(np.argmax(2 * tails <= miss))
     above, below = (math.log(2 * tails[at] / miss) for at in (place - 1, place))
-    return step * (place - 0.5 - below / (below - above)) * (1 + _BEYOND)
+    share = above / (above - below)
+    return float(step * (points[place - 1] + share * (points[place] - points[place - 1])) * (1 + _BEYOND))
 
 
 def check_confidence(confidence: float) -> float:
-    """Return a confidence, or explain that it is none."""
-    if not 0 < finite("confidence", confidence) <= 1 - _RAREST:
-        raise InvalidInput("must be above 0 and at most 0.999999999", parameter="confidence", got=confidence)
-    return confidence
-
-
-def level_within(mechanism: Mechanism, within: float, *, noise: str, confidence: float) -> float:
-    """Return the smallest level, in three digits, whose noise reaches no farther than `within`; see `hetdp.plan`.
-
-    From public numbers alone.
-    """
-    goal = positive("within", within)
-    reach = mechanism.plan(noise=noise, amount=1).reach(check_confidence(confidence))
-    if reach is None:
-        raise InvalidInput(
-            "must be asked of a stretched query other than a variance, or of weight classes",
-            parameter="within",
-            got=mechanism.name,
-            hint="Only these add noise of a known scale to the answer.",
-        )
-    # Laplace noise is inversely proportional to epsilon, Gaussian noise to the root of rho.
-    least = MOST_LEVEL if noise == "laplace" else math.sqrt(MOST_LEVEL)
-    if reach / goal > least:
-        raise InvalidInput(
-            f"must be at least {up(reach / least):f}, which takes a level of a million", parameter="within", got=within
-        )
-    return max(_LEAST, float(up((reach / goal) ** (1 if noise == "laplace" else 2))))
+    """Return a confidence as a float, or explain that it is none."""
+    if not _LEAST_CONFIDENCE <= (number := finite("confidence", confidence)) <= _MOST_CONFIDENCE:
+        raise InvalidInput("must be from 0.01 to 0.999999", parameter="confidence", got=confidence)
+    return number
 
 
 def up(value: float) -> Decimal:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import float_up
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
+from hetdp.mechanisms.intervals import noise_quantile
 from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.rounding import product_up
 from hetdp.noise.samplers import gaussian_integers, laplace_integers
 from hetdp.profiles import Box, PrivacyWeights
 
 Floats = NDArray[np.float64]
+
+_LARGEST = 2.0**1000
+_SMALLEST_SENSITIVITY = 1e-290
 
 
 @dataclass(frozen=True)
@@ -194,9 +199,36 @@ class NoisePlan(Plan):
     def answer_range(self) -> tuple[float, float]:  # type: ignore[override]
         return self.mechanism.query.answer_range
 
+    @property
+    @abstractmethod
+    def scales(self) -> tuple[float, ...]:
+        """The scales or standard deviations of all noises in one number of the answer."""
+
+    @property
+    def rounding(self) -> float:
+        """What rounding to the grid and in floats can move a cell by."""
+        return self.mechanism.query.rounding_distortion(self.grid)
+
     def width(self, spread: Fraction) -> float:
         """Return the scale or standard deviation of noise with a `spread`, in the unit of the answer."""
         return self.grid * (float(spread) if self.noise == "laplace" else math.sqrt(spread))
+
+    def checked(self) -> Self:
+        """Return the plan, or refuse numbers that a float cannot hold: before anything is charged."""
+        if max(*self.scales, 0.0, *(abs(end) for end in self.answer_range if math.isfinite(end))) > _LARGEST:
+            raise InvalidInput("the domain, the level and the grid must be such that all numbers stay below 2**1000")
+        return self
+
+    def reach_of_cells(self, confidence: float) -> float:
+        """Return what noise and rounding of one cell stay below, with a `confidence`.
+
+        Noise is discrete: within a step, its quantile is that of the continuous law.
+        """
+        steps = len(self.scales) * self.grid
+        return noise_quantile(self.scales, confidence, noise=self.noise) + steps + self.rounding
+
+    def reach(self, confidence: float) -> float | None:
+        return self.reach_of_cells(confidence) if self.mechanism.query.has_plain_noise else None
 
     def noisy(self, exact: Sequence[int], spread: Fraction, stream: Stream, *, count: int) -> Floats:
         """Return `exact` steps as numbers with noise from `stream`, `count` times.
@@ -208,6 +240,13 @@ class NoisePlan(Plan):
         # Python's integers do not overflow, and their product with a power of two stays on the grid.
         answers: Floats = ((noise.astype(object) + np.array(exact, dtype=object)) * self.grid).astype(np.float64)
         return answers
+
+
+def checked_sensitivity(query: Query) -> float:
+    """Return the sensitivity of a query, or refuse one that noise cannot be scaled to."""
+    if not (math.isfinite(query.sensitivity) and query.sensitivity > _SMALLEST_SENSITIVITY):
+        raise InvalidInput("the sensitivity of the query must be a finite number above 1e-290", got=query.sensitivity)
+    return query.sensitivity
 
 
 class FullLossPlan(Plan):

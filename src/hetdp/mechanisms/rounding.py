@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from hetdp.core.checks import float_up
+from hetdp.core.checks import finite, float_up
 from hetdp.core.errors import InvalidInput
 
 _STEPS_PER_SCALE = 40
@@ -24,7 +24,8 @@ def choose_grid(*, scale: float, reach: float, error: float, requested: float | 
     the rounding error of the evaluation; a finer grid would only pretend. A `requested` step must be a power of two.
     """
     if requested is not None:
-        if not (math.isfinite(requested) and requested > 0 and math.frexp(requested)[0] == 0.5):  # noqa: PLR2004
+        requested = finite("grid", requested)
+        if requested <= 0 or math.frexp(requested)[0] != 0.5:  # noqa: PLR2004  (the mantissa of powers of two)
             raise InvalidInput("must be a power of two", parameter="grid", got=requested)
         finest = max(scale / _LARGEST_STEPS, 2 * reach / _LARGEST_STEPS, error)
         if requested < finest:

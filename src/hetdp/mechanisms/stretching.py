@@ -23,15 +23,13 @@ from hetdp.core.checks import finite, fraction
 from hetdp.core.errors import InvalidInput, StretchingWarning
 from hetdp.core.randomness import Stream
 from hetdp.core.vectors import parts
-from hetdp.mechanisms.intervals import noise_quantile
-from hetdp.mechanisms.mechanism import NoisePlan, OfQuery, as_weights
+from hetdp.mechanisms.mechanism import NoisePlan, OfQuery, as_weights, checked_sensitivity
 from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query, Steps
 from hetdp.mechanisms.rounding import choose_grid, floor_product, product_up
 from hetdp.noise.samplers import MAXIMUM_SCALE
 from hetdp.profiles import PrivacyWeights
 
 _LARGEST_SCALE = 2**1000
-_SMALLEST_SENSITIVITY = 1e-290
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -174,6 +172,10 @@ class StretchedPlan(NoisePlan):
     def scale(self) -> float:  # type: ignore[override]
         return self.width(self.spread)
 
+    @property
+    def scales(self) -> tuple[float, ...]:
+        return (self.scale,)
+
     def why_no_estimate(self, *, drops: bool) -> str | None:
         public = self.mechanism.public_weight
         if public is None or public * self.mechanism.multiplier < 1:
@@ -196,14 +198,8 @@ class StretchedPlan(NoisePlan):
             promised = np.nextafter(product_up(weights, self.level) * weights, np.inf)
         return np.where(spans > 0, np.minimum(lost, promised), 0.0)
 
-    def reach(self, confidence: float) -> float | None:
-        return self._reach_of_cells(confidence) if self.mechanism.query.has_plain_noise else None
-
-    def _reach_of_cells(self, confidence: float) -> float:
-        return noise_quantile([self.scale], confidence, noise=self.noise)
-
     def interval(self, cells: Floats, confidence: float) -> tuple[float | Floats, float | Floats]:
-        return self.mechanism.query.interval(cells, self._reach_of_cells, confidence)
+        return self.mechanism.query.interval(cells, self.reach_of_cells, confidence)
 
     def finish(self, cells: Floats) -> float | Floats:
         return self.mechanism.query.finish(cells)
@@ -229,12 +225,10 @@ class StretchedPlan(NoisePlan):
 
 def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | None) -> StretchedPlan:
     query = stretched.query
-    if not (math.isfinite(query.sensitivity) and query.sensitivity > _SMALLEST_SENSITIVITY):
-        raise InvalidInput("the sensitivity of the query must be a finite number above 1e-290", got=query.sensitivity)
+    per_cell = checked_sensitivity(query) / query.cells
     name = "epsilon" if noise == "laplace" else "rho"
     level = fraction(name, amount)
     multiplier = Fraction(stretched.multiplier)
-    per_cell = query.sensitivity / query.cells
     steepness = level if noise == "laplace" else _root_below(2 * level)
     rough = multiplier * Fraction(query.sensitivity) / steepness
     if rough > _LARGEST_SCALE:
@@ -266,7 +260,7 @@ def _plan(stretched: Stretched, *, noise: str, amount: object, grid: float | Non
         shrinkage = stretched.shrinkage_with(slack=2 * step + 2 * error)
         bounds = np.floor((query.modular_sensitivities(shrinkage) + 2 * error) / step) + 1
         spans = np.where(shrinkage > 0, bounds, 0.0).astype(np.int64)
-    return StretchedPlan(stretched, noise, level, step, spread, shrinkage, spans)
+    return StretchedPlan(stretched, noise, level, step, spread, shrinkage, spans).checked()
 
 
 def _root_below(value: Fraction) -> Fraction:

@@ -6,6 +6,7 @@ most epsilon * v, and nothing is shrunk. The sum over all classes is an estimate
 """
 
 import math
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,8 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import finite, float_up, fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.intervals import noise_quantile
-from hetdp.mechanisms.mechanism import NoisePlan, OfQuery, as_weights
+from hetdp.mechanisms.mechanism import NoisePlan, OfQuery, as_weights, checked_sensitivity
 from hetdp.mechanisms.queries.query import Floats, ItemwiseQuery, Query, Steps, Whole
 from hetdp.mechanisms.rounding import choose_grid, product_up
 from hetdp.noise.samplers import MAXIMUM_SCALE
@@ -115,19 +115,23 @@ class WeightClasses(OfQuery):
         name = "epsilon" if noise == "laplace" else "rho"
         level = fraction(name, amount)
         steepest = float(level) if noise == "laplace" else math.sqrt(2 * float(level) * self.query.cells)
-        rough = self.query.sensitivity / steepest  # of the noise of class 1
-        half = self.query.steps_to_replace * self.query.sensitivity / 2
+        sensitivity = checked_sensitivity(self.query)
+        rough = sensitivity / steepest  # of the noise of class 1
+        half = self.query.steps_to_replace * sensitivity / 2
         widest = rough / self.boundaries[-1] if steepest else math.inf
+        lowest = f"with a smallest boundary of {self.boundaries[-1]:g}"
         if not 0 < widest < math.inf:
-            raise InvalidInput("must be large enough for finite noise", parameter=name, got=amount)
+            raise InvalidInput(f"must be large enough for finite noise, {lowest}", parameter=name, got=amount)
         step = choose_grid(scale=rough / self.boundaries[0], reach=half, error=0.0, requested=grid)
         if grid is None:
             step = max(step, math.ldexp(1.0, math.frexp(widest)[1] - _WIDEST))
         planned = WeightClassesPlan(self, noise, level, step, math.ceil(half / step))
         largest = MAXIMUM_SCALE if noise == "laplace" else MAXIMUM_SCALE**2
         if max(planned.spreads) >= largest:
-            raise InvalidInput("must be large enough for noise below 2**52 steps", parameter=name, got=amount)
-        return planned
+            raise InvalidInput(
+                f"must be large enough for noise below 2**52 steps, {lowest}", parameter=name, got=amount
+            )
+        return planned.checked()
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -196,8 +200,9 @@ class WeightClassesPlan(NoisePlan):
     def why_no_estimate(self, *, drops: bool) -> str | None:  # noqa: ARG002  (they count as those below all classes)
         return None
 
-    def reach(self, confidence: float) -> float:
-        return noise_quantile(self.scales, confidence, noise=self.noise)
+    @property
+    def rounding(self) -> float:
+        return self.mechanism.query.class_rounding(self.grid)
 
     def finish(self, cells: Floats) -> float | Floats:
         added = self.by_class(cells).sum(axis=0) + self.mechanism.query.uncounted
@@ -276,5 +281,5 @@ def weight_classes(
             got=query.name,
             hint="hetdp.stretch answers other queries; hetdp.mechanisms chooses medians, quantiles and extremes.",
         )
-    own = np.full(query.size, finite("weights", weights)) if isinstance(weights, int | float) else weights
+    own = np.full(query.size, finite("weights", weights)) if isinstance(weights, numbers.Real) else weights
     return WeightClasses(query, as_weights(own, query.size), checked_boundaries(boundaries))

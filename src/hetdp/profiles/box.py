@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -190,11 +190,12 @@ def _usual_center(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDA
     return np.where((lower <= 0.0) & (upper >= 0.0), 0.0, lower / 2 + upper / 2)
 
 
-def _private_floats(values: ArrayLike) -> NDArray[np.float64]:
+def _private_floats(values: Any) -> NDArray[np.float64]:  # noqa: ANN401  (cells of any kind)
     """Return private cells as floats, nan for what is not a number, so that no cell changes how another is read."""
     if not isinstance(values, list | tuple | np.ndarray):
         try:
-            values = np.asarray(values)  # a column of some data frame
+            # A column of some data frame, or any other sequence, which numpy might refuse because of a cell.
+            values = np.asarray(values) if hasattr(values, "__array__") else list(values)
         except Exception:  # noqa: BLE001  (its message might quote a value)
             raise InvalidInput("must be a sequence of numbers", parameter="values") from None
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -34,23 +34,25 @@ class Table:
     path: Path
     columns: dict[str, list[Any]]
     decimal_comma: bool = False
+    #: Whether the file says what type each column has, as parquet does.
+    typed: bool = False
 
     @property
     def rows(self) -> int:
         """How many rows there are. Public."""
         return sum(len(piece) for piece in next(iter(self.columns.values())))
 
-    def numbers(self, name: str, counting: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column as floats; cells that are no numbers become nan.
 
-        A column without a single number is refused: that is a mistake about the file, not about a person. Rows that do
-        not count have no part in that.
+        A column is refused by its type only. No cell is a reason to refuse: that would reveal something about a person.
         """
-        numbers = self._as_floats(name)
-        counting = np.ones(self.rows, dtype=np.bool_) if counting is None else counting
-        if np.isnan(numbers[counting]).all() and not self._absent(name)[counting].all():
-            raise DataError(f"column {name!r} of {self.path.name} must be numeric (got no number at all)")
-        return numbers
+        import pyarrow as pa
+
+        kind = self.columns[name][0].type
+        if pa.types.is_temporal(kind) or pa.types.is_nested(kind):
+            raise DataError(f"column {name!r} of {self.path.name} must have a type of numbers", got=str(kind))
+        return self._as_floats(name)
 
     def weights(self, name: str | None, *, default: float | None) -> PrivacyWeights:
         """Return a column as privacy weights; empty cells take the default or 0, all rows without a column it or 1.
@@ -67,13 +69,11 @@ class Table:
         numbers[self._absent(name)] = default or 0.0
         return PrivacyWeights(numbers)
 
-    def indicators(
-        self, name: str, lower: float | None, upper: float | None, counting: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float64]:
+    def indicators(self, name: str, lower: float | None, upper: float | None) -> NDArray[np.float64]:
         """Return 1 for every row that has a value, inside the range if there is one, and 0 for the others."""
         if lower is None and upper is None:
             return (~self._absent(name)).astype(np.float64)
-        values = self.numbers(name, counting)
+        values = self.numbers(name)
         low, high = -np.inf if lower is None else lower, np.inf if upper is None else upper
         return ((values >= low) & (values <= high)).astype(np.float64)
 
@@ -118,7 +118,7 @@ def read_table(path: Path, wanted: Mapping[str, str]) -> Table:
     for batch in file.batches(list(wanted)):
         for pieces, column in zip(columns.values(), batch, strict=True):
             pieces.append(_plain(column, file.delimiter))
-    table = Table(path, columns, decimal_comma=file.delimiter == ";")
+    table = Table(path, columns, decimal_comma=file.delimiter == ";", typed=file.delimiter is None)
     if table.rows == 0:
         raise DataError(f"{path.name} must hold at least one row")
     return table

@@ -275,9 +275,14 @@ class ItemwiseQuery(Query):
         """The smallest and the largest answer, for sums: all items at one end or the other."""
         if not self.additive:
             return super().answer_range
-        low = math.fsum(float(part.lowest_contributions(np.ones(part.size)).sum()) for _, part in self.parts())
-        length = math.fsum(float(part.modular_sensitivities(1.0).sum()) for _, part in self.parts())
-        return self.offset + low, self.offset + low + length
+        low = length = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _, part in self.parts():
+                low += float(part.lowest_contributions(np.ones(part.size)).sum())
+                length += float(part.modular_sensitivities(1.0).sum())
+            low += self.offset
+            require_finite(abs(low) + length, self.name)
+        return low, low + length
 
     # -- whole steps -------------------------------------------------------------------------------------------------
 
@@ -324,6 +329,10 @@ class ItemwiseQuery(Query):
         steps = np.clip(_steps((self.contributions(clamped) - self.middles) / grid), -spans, spans)
         return exact_sums(steps, classes + 1, count + 1)[1:, None]
 
+    def class_rounding(self, grid: float) -> float:
+        """Bound how far rounding moves the sum of all classes, to the grid and in floats. Public."""
+        return self.size * grid / 2 + float(self.contribution_errors().sum()) * (1 + 2.0**-30)
+
     # -- distortion by rounding --------------------------------------------------------------------------------------
 
     def left(self, shrinkage: Floats, spans: Steps, grid: float) -> Floats:  # noqa: ARG002
@@ -334,7 +343,7 @@ class ItemwiseQuery(Query):
         """Bound how far rounding moves an answer, to the grid and in floats, whatever the values are. Public."""
         errors = self.contribution_errors()
         if self.distortions_add_up:
-            return grid * (_ROUNDED_STEPS * self.size + 1) + math.fsum(errors.tolist())
+            return grid * (_ROUNDED_STEPS * self.size + 1) + float(errors.sum()) * (1 + 2.0**-30)
         return grid * (_ROUNDED_STEPS + 1) + float(errors.max())
 
     def contribution_errors(self) -> Floats:

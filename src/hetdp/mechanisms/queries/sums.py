@@ -192,6 +192,9 @@ class _Histogram(ItemwiseQuery):
     def uncounted(self) -> float:
         return 0.0  # an item that is in no class is in no bin
 
+    def class_rounding(self, grid: float) -> float:
+        return 0.0 if grid <= 1 else self.size * grid  # else a count of 1 is a step of the grid
+
     def class_cells(self, clamped: Floats, classes: NDArray[np.intp], count: int, spans: Steps, grid: float) -> Whole:  # noqa: ARG002
         bins = self.bin_of(clamped)
         cell = np.where((classes < 0) | (bins < 0), 0, 1 + classes * self.bins + bins)
