@@ -121,7 +121,7 @@ def _floating_point_cases(*, quick: bool) -> Iterator[Case]:
 
 # `hetdp.release`: every number that comes out, against the guarantee beside it.
 def _histogram(
-    random_state: RandomState, *, rho: float | None = None, boundaries: Sequence[float] = (), bins: int = 212_000
+    random_state: RandomState, *, rho: float | None = None, boundaries: Sequence[float] = (), bins: int = 240_000
 ) -> list[Reached]:
     """Look at bins that nobody is in, enough to see 2 %; an item that moves from one to another moves two by 1."""
     query = queries.histogram(Box.uniform(0, 1, size=1), edges=bins + 1)
