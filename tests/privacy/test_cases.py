@@ -54,7 +54,7 @@ def test_no_promise_is_broken(case):
             assert rows[1]["lower_bound"] == 0.0  # its weight is 0
 
 
-REFUTED = {"samples": 60_000, "confidence": 1 - 1e-9, "random_state": 7}
+REFUTED = {"samples": 90_000, "confidence": 1 - 1e-9, "random_state": 7}
 
 
 @pytest.mark.slow
