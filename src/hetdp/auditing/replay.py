@@ -18,7 +18,6 @@ from hetdp.auditing.events import Outputs
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.subjects import (
     Claims,
-    OutputReader,
     Pair,
     accepts,
     checked_pairs,
@@ -26,6 +25,7 @@ from hetdp.auditing.subjects import (
     default_items,
     pairs_for,
     planned,
+    read_outputs,
     subject_of,
 )
 from hetdp.core.checks import Real
@@ -189,7 +189,7 @@ def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _Run:
         else:
             try:
                 with np.errstate(invalid="ignore"):
-                    output = OutputReader().singles([raw])
+                    output, _ = read_outputs([raw])
             except InvalidInput:
                 raised = "returns nan or nothing usable"
     return _Run(output, stream.drawn, raised, tuple(sorted(entry.category.__name__ for entry in caught)))

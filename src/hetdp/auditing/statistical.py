@@ -212,7 +212,7 @@ def audit_subject(
     if not pairs:
         raise InvalidInput("must name at least one item of adjacent", parameter="items")
     subject.draw(pairs[0][1][0], 2, as_stream(None))  # from here on it is known what an output is
-    if features is not None and subject.reader.kind != "numbers":
+    if features is not None and not subject.cells:
         raise InvalidInput("must return numbers for a floating-point audit (got labels)", parameter="mechanism")
     comparisons = EVENTS_PER_PAIR * len(pairs)
     claims, deltas = ([claims_for(one, item) for item, _ in pairs] for one in (promise, delta))
@@ -254,11 +254,11 @@ class _Runs:
     def learning(self, samples: int) -> int:
         """Return the runs per side from which events are learned; they are never counted. Memory limits them."""
         wanted = min(max(samples // 2, MINIMUM_SAMPLES), _LARGEST_LEARNING)
-        return min(wanted, max(100 * _CHUNK // max(self.subject.reader.cells, 1), 2 * MINIMUM_SAMPLES))
+        return min(wanted, max(100 * _CHUNK // max(self.subject.cells, 1), 2 * MINIMUM_SAMPLES))
 
     def count(self, profile: object, events: Sequence[Event], runs: int) -> list[int]:
         """Return how often each event happens in new runs."""
-        chunk = max(_CHUNK // max(self.subject.reader.cells, 1), 1) if self.subject.vectorised else MINIMUM_SAMPLES
+        chunk = max(_CHUNK // max(self.subject.cells, 1), 1) if self.subject.vectorised else MINIMUM_SAMPLES
         counts = [0] * len(events)
         for begin in range(0, runs, chunk):
             outputs = self.draw(profile, min(chunk, runs - begin))
