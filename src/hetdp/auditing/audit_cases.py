@@ -185,13 +185,6 @@ _ROUNDS, _CHARGES = 40, 6
 def ledger_audit(payers: Payers, *, random_state: RandomState = None) -> Finding:
     """Return whether anybody loses more than their limit by releases that they take part in.
 
-    Parameters
-    ----------
-    payers
-        From a limit, weights and the epsilons of releases to who takes part in each.
-    random_state
-        A seed makes the audit reproducible.
-
     Examples
     --------
     >>> ledger_audit(lambda limit, weights, amounts: [[True] * len(weights)] * len(amounts), random_state=1).verdict

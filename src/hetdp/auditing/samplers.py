@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hetdp.auditing.events import Floats, precision_feature
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding, rounded_up
-from hetdp.auditing.statistical import audit_subject
+from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, Pair, accepts, subject_of
 from hetdp.core.checks import Real, one_of, positive, whole
 from hetdp.core.errors import InvalidInput
@@ -244,9 +244,9 @@ def floating_point_audit(
             outside += int((np.remainder(numbers, positive("grid", step)) != 0).sum())
         return raw
 
-    report = audit_subject(
-        replace(subject, run=on_grid), adjacent=adjacent, claimed=claimed, samples=samples, confidence=confidence,
-        items=items, features=[precision_feature()], random_state=random_state, progress=progress,
+    report = audit(
+        replace(subject, run=on_grid, features=[precision_feature()]), adjacent=adjacent, claimed=claimed,
+        samples=samples, confidence=confidence, items=items, random_state=random_state, progress=progress,
     )  # fmt: skip
     worst = max(report.rows, key=lambda row: row.lower_bound - row.claimed)
     words = f"Loss shown by the last bits: at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Feature, Floats, Outputs, certified_log_ratio, learn_events
+from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Floats, Outputs, certified_log_ratio, learn_events
 from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow
 from hetdp.auditing.subjects import Claims, Pair, Subject, claims_for, pairs_for, subject_of
 from hetdp.core.checks import Real, finite, not_negative, whole
@@ -184,26 +184,7 @@ def audit(
     >>> report.verdict, report.rows[0].lower_bound > 1.8, report.smallest
     ('violated', True, 'a loss of 1.1 for item 0 (claimed 1)')
     """
-    return audit_subject(
-        subject_of(mechanism, epsilon=epsilon), adjacent=adjacent, claimed=claimed, delta=delta, samples=samples,
-        confidence=confidence, items=items, random_state=random_state, progress=progress,
-    )  # fmt: skip
-
-
-def audit_subject(
-    subject: Subject,
-    *,
-    adjacent: Sequence[Pair] | None,
-    claimed: Claims | None,
-    delta: Claims = 0.0,
-    samples: int | None,
-    confidence: float,
-    items: Sequence[int] | None,
-    features: Sequence[Feature] | None = None,
-    random_state: RandomState,
-    progress: Callable[[float], None] | None,
-) -> AuditReport:
-    """Do what `audit` does; `features` are read off the outputs, or learned from them if there are none."""
+    subject = subject_of(mechanism, epsilon=epsilon)
     false_alarm = error_rate("confidence", confidence)
     promise: Claims | None = subject.claims if claimed is None else claimed
     if promise is None:
@@ -212,7 +193,7 @@ def audit_subject(
     if not pairs:
         raise InvalidInput("must name at least one item of adjacent", parameter="items")
     subject.draw(pairs[0][1][0], 2, as_stream(None))  # from here on it is known what an output is
-    if features is not None and not subject.cells:
+    if subject.features is not None and not subject.cells:
         raise InvalidInput("must return numbers for a floating-point audit (got labels)", parameter="mechanism")
     comparisons = EVENTS_PER_PAIR * len(pairs)
     claims, deltas = ([claims_for(one, item) for item, _ in pairs] for one in (promise, delta))
@@ -224,9 +205,7 @@ def audit_subject(
     rows: list[AuditRow] = []
     try:
         for (item, pair), claim, beyond, size in zip(pairs, claims, deltas, sizes, strict=True):
-            bound, event = _largest_bound(
-                runs, pair, size.samples, false_alarm=false_alarm / comparisons, delta=beyond, features=features
-            )
+            bound, event = _largest_bound(runs, pair, size.samples, false_alarm / comparisons, beyond)
             rows.append(AuditRow(item, claim, bound, event, size.samples, size.detectable))
     except KeyboardInterrupt:
         raise AuditInterrupted(AuditReport(subject.name, tuple(rows), confidence, len(pairs))) from None
@@ -266,11 +245,10 @@ class _Runs:
         return counts
 
 
-def _largest_bound(
-    runs: _Runs, pair: Pair, samples: int, *, false_alarm: float, delta: float, features: Sequence[Feature] | None
-) -> tuple[float, str]:
+def _largest_bound(runs: _Runs, pair: Pair, samples: int, false_alarm: float, delta: float) -> tuple[float, str]:
     """Return the largest loss that an event certifies for a pair, and the event in words."""
     one, two = (runs.draw(profile, runs.learning(samples)) for profile in pair)
+    features = runs.subject.features
     events = learn_events(one, two, runs=samples, false_alarm=false_alarm, delta=delta, features=features)
     counts = [runs.count(profile, events, samples) for profile in pair]
     best, words = 0.0, "none"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.releasing import Release
-from hetdp.auditing.events import Floats, Outputs, apparent_loss
+from hetdp.auditing.events import Feature, Floats, Outputs, apparent_loss
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
@@ -225,6 +225,8 @@ class Subject:
     #: Of a plan: the promised loss per item.
     claims: NDArray[np.float64] | None = None
     plan: Plan | None = None
+    #: What events are read off; learned from the outputs if not given.
+    features: Sequence[Feature] | None = None
     #: Of all outputs, from the first run on.
     form: Form | None = None
 
@@ -256,6 +258,8 @@ class Subject:
 
 def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
     """Return a plan, a mechanism together with `epsilon`, or a function of a profile as something to audit."""
+    if isinstance(mechanism, Subject):
+        return mechanism
     if isinstance(mechanism, Plan | Mechanism):
         return _plan_subject(planned(mechanism, epsilon=epsilon))
     if not callable(mechanism):
