@@ -107,15 +107,7 @@ def _law(distribution: str, scale: float) -> Law:
     from scipy import stats
 
     if distribution == "laplace":
-        # exp(-1/scale)**(-k) / (1 + exp(-1/scale)) below 0, and by symmetry above.
-        ratio = math.exp(-1 / scale)
-
-        def below(edges: Floats) -> Floats:
-            lower = np.exp(np.minimum(edges, -1) / scale) / (1 + ratio)
-            upper = 1 - np.exp(-(np.maximum(edges, 0) + 1) / scale) / (1 + ratio)
-            return np.where(edges < 0, lower, upper)
-
-        return below
+        return lambda edges: np.asarray(stats.dlaplace.cdf(edges, 1 / scale))
     if scale > _SUMMED_SIGMA:
         return lambda edges: np.asarray(stats.norm.cdf((edges + 0.5) / scale))
     reach = math.ceil(40 * scale) + 2

@@ -57,9 +57,7 @@ def fitted(profiles: Profiles, random_state: RandomState, **settings: Any) -> Pr
         return PrivateNeighbors(random_state=random_state, **settings).fit(profiles)
 
 
-def _lists(
-    random_state: RandomState, *, n_users: int = 450, fits: int = 1, **settings: Any  # noqa: ANN401
-) -> list[Reached]:  # fmt: skip
+def _lists(random_state: RandomState, *, n_users: int = 450, fits: int = 1, **settings: Any) -> list[Reached]:  # noqa: ANN401
     """Measure lists of people who have nothing in common: each score is noise. With public sizes, cosines are too."""
     found = []
     for _ in range(fits):
@@ -95,9 +93,7 @@ def _new_recipients(random_state: RandomState) -> list[Reached]:
     return [Reached("scores", found * (model.guarantee_.per_recipient - before))]
 
 
-def _sketch(
-    random_state: RandomState, *, names: str = "given", n_users: int = 180, fits: int = 20
-) -> list[Reached]:  # fmt: skip
+def _sketch(random_state: RandomState, *, names: str = "given", n_users: int = 180, fits: int = 20) -> list[Reached]:
     """Measure sketches as people with one item each read them: a bit that is set has the higher score."""
     readers = np.arange(n_users)
     strict, relaxed = readers.reshape(2, -1) + n_users

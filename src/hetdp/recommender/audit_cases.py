@@ -7,7 +7,6 @@ settings, and the noise of the rest must be as wide as what is left of `guarante
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +83,7 @@ def _named(random_state: RandomState) -> list[Reached]:
 
 def _matrix(
     random_state: RandomState, *, unit: str = "item", catalogue: str = "given", n_head: int = 600
-) -> list[Reached]:  # fmt: skip
+) -> list[Reached]:
     """Measure the evidence on pairs, which has what counts and names leave of rho."""
     model = PrivateRecommender(
         1.0, delta=_ODD_DELTA, release="matrix", unit=unit, catalogue=catalogue, random_state=random_state
@@ -133,27 +132,36 @@ PUBLIC_CALLS: dict[str, PublicCall] = {
 }
 
 
-def published(profile: Sequence[float], size: int, random_state: RandomState, **settings: Any) -> Floats:  # noqa: ANN401
+def published(
+    profile: Sequence[float], size: int, random_state: RandomState, *, release: str = "matrix", unit: str = "item"
+) -> Floats:
     """Return all that is published about a crowd and one person's items, or about a crowd and some of four people."""
     own, user_weights, weights = [having(profile)], None, np.array(WEIGHTS)
-    if settings.get("unit") == "user":
+    if unit == "user":
         own = [having([present] * ITEMS) for present in profile]
         user_weights = [*PERSON_WEIGHTS, *[1.0] * _CROWD]
     crowd = [np.array([item for item in range(ITEMS) if (item + person) % 3]) for person in range(_CROWD)]
     rows = [
-        (np.array(person), items, weights[items] if user_weights is None or person < len(own) else np.array(1.0))
+        (np.array(person), items, weights[items] if unit == "item" or person < len(own) else np.array(1.0))
         for person, items in enumerate([*own, *crowd])
     ]
-    return fits(profiles_of(rows, n_users=len(rows)), user_weights, size, random_state, **settings)
+    return fits(profiles_of(rows, n_users=len(rows)), user_weights, size, random_state, release=release)
 
 
 def fits(
-    profiles: Profiles, user_weights: Sequence[float] | None, size: int, random_state: RandomState, **settings: Any  # noqa: ANN401
-) -> Floats:  # fmt: skip
+    profiles: Profiles,
+    user_weights: Sequence[float] | None,
+    size: int,
+    random_state: RandomState,
+    *,
+    release: str = "matrix",
+) -> Floats:
     """Return everything that some fits publish, with private names."""
-    runs = []
+    runs, unit = [], "item" if user_weights is None else "user"
     for _ in range(size):
-        model = PrivateRecommender(_LOUD, n_head=3, catalogue="private", random_state=random_state, **settings)
+        model = PrivateRecommender(
+            _LOUD, release=release, unit=unit, n_head=3, catalogue="private", random_state=random_state
+        )
         public = model.fit(profiles, user_weights=user_weights)._public  # noqa: SLF001
         parts = [public.item_ids, public.head, public.counts, *public.model.arrays().values()]
         runs.append(np.concatenate([np.ravel(part).astype(np.float64) for part in parts]))
@@ -162,10 +170,9 @@ def fits(
 
 def audit_cases(size: str) -> list[Case]:  # noqa: ARG001  (each takes less than a second)
     """Return the cases of models."""
-    people = partial(published, release="matrix", unit="user")
     return [
         *(scale_case(name, call) for name, call in PUBLIC_CALLS.items()),
         weight_zero_case(f"{_FIT}, sketches", partial(published, release="sketch"), 1, ITEMS),
-        weight_zero_case(f"{_FIT}, matrix", partial(published, release="matrix"), 1, ITEMS),
-        weight_zero_case(f"{_FIT}, matrix of people", people, 1, len(PERSON_WEIGHTS)),
+        weight_zero_case(f"{_FIT}, matrix", published, 1, ITEMS),
+        weight_zero_case(f"{_FIT}, matrix of people", partial(published, unit="user"), 1, len(PERSON_WEIGHTS)),
     ]

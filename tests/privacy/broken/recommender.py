@@ -205,9 +205,6 @@ def _thin_noise(name, unit):
     return Variant(name, Attack("sampler", build, partial(internals.audit_of_noise, unit=unit)))
 
 
-_published_items = partial(published, release="matrix")
-
-
 def _own_weights(profile, size, random_state):
     """A person's weight is the mean weight of the items that they list."""
     own = having(profile).tolist()
@@ -215,14 +212,7 @@ def _own_weights(profile, size, random_state):
     rows = [(person, item, WEIGHTS[item]) for person, items in enumerate(lists) for item in items]
     users, items, weights = zip(*rows, strict=True)
     profiles = Profiles.from_pairs(users, items, weights, user_ids=np.arange(len(lists)))
-    return fits(
-        profiles,
-        [float(np.mean([WEIGHTS[item] for item in own])), *[1.0] * 60],
-        size,
-        random_state,
-        release="matrix",
-        unit="user",
-    )
+    return fits(profiles, [float(np.mean([WEIGHTS[item] for item in own])), *[1.0] * 60], size, random_state)
 
 
 # Budget splits, seen through `fit`.
@@ -306,7 +296,7 @@ VARIANTS = (
     ),
     Variant(
         "a person's weight from the items",
-        by_replay(_instead(_published_items, _own_weights), _but(1), {1: 0.0}, odd_values=False),
+        by_replay(_instead(published, _own_weights), _but(1), {1: 0.0}, odd_values=False),
     ),
     behind(_public("sketches"), "sketches of the crowd 3 % too sharp", crowd, SketchLearning=_sharper),
     behind(_named, "sketches at the full level, beside names", ModelSettings, model_epsilon=_all_of("epsilon")),
