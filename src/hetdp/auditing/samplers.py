@@ -194,7 +194,6 @@ def floating_point_audit(
     samples: int = _BITS_SAMPLES,
     confidence: float = 1 - 1e-9,
     random_state: RandomState = None,
-    progress: Callable[[float], None] | None = None,
 ) -> Finding:
     """Look for answers that lie off the public grid, and for adjacent profiles that have different last bits.
 
@@ -213,8 +212,8 @@ def floating_point_audit(
         The public step; known for plans. Not checked if there is none.
     samples, confidence
         Runs per side, and the probability that the bounds hold.
-    random_state, progress
-        As for `audit`.
+    random_state
+        A seed makes the audit reproducible.
 
     Examples
     --------
@@ -238,7 +237,7 @@ def floating_point_audit(
 
     report = audit(
         replace(subject, run=on_grid, features=[precision_feature()]), adjacent=adjacent, claimed=claimed,
-        samples=samples, confidence=confidence, items=items, random_state=random_state, progress=progress,
+        samples=samples, confidence=confidence, items=items, random_state=random_state,
     )  # fmt: skip
     worst = max(report.rows, key=lambda row: row.lower_bound - row.claimed)
     words = f"Loss shown by the last bits: at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g}"

@@ -13,6 +13,8 @@ from hetdp.core.checks import Real, finite, not_negative, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
 
+#: How much above its claim a loss is found, and the probability that it is missed.
+_FACTOR, _MISS = 1.1, 1 - 0.999
 #: Below this many runs per side, no event differs clearly from chance.
 MINIMUM_SAMPLES = 1_000
 #: Beyond this many, a larger factor is looked for instead.
@@ -47,16 +49,14 @@ def plan_samples(
     *,
     samples: int | None = None,
     delta: float = 0.0,
-    factor: float = 1.1,
     confidence: float = 0.999,
-    power: float = 0.999,
     comparisons: int = 1,
 ) -> SampleSize:
-    """Return the number of runs per side that detect a loss of `factor` times the claim.
+    """Return the number of runs per side that detect a loss of 1.1 times the claim with probability 99.9 %.
 
     By the normal approximation, for an event that Laplace noise shows most: p1 = 1/2 against p0 = exp(-loss)/2. The
     estimate of log p has standard deviation sd = sqrt((1 - p) / (p n)), and the bound is above the claim when
-    (factor - 1) claim >= z_confidence (sd1 + sd0) + z_power sqrt(sd1**2 + sd0**2).
+    (1.1 - 1) claim >= z_confidence (sd1 + sd0) + z_power sqrt(sd1**2 + sd0**2).
 
     Parameters
     ----------
@@ -66,10 +66,8 @@ def plan_samples(
         A number of runs that is given; then `detectable` is the loss that they find.
     delta
         The promised delta. It is taken off p1.
-    factor
-        By how much the promise must be broken to be noticed.
-    confidence, power
-        Probability that a kept promise is not accused, and that one broken by the factor is.
+    confidence
+        Probability that a kept promise is not accused.
     comparisons
         How many bounds share the confidence (Bonferroni).
 
@@ -83,15 +81,12 @@ def plan_samples(
     from scipy import stats
 
     promised = not_negative("claim", claim)
-    if finite("factor", factor) <= 1:
-        raise InvalidInput("must be > 1", parameter="factor", got=factor)
-    rates = error_rate("confidence", confidence) / comparisons / 2, error_rate("power", power)
-    quantiles = float(stats.norm.isf(rates[0])), float(stats.norm.isf(rates[1]))
+    quantiles = float(stats.norm.isf(error_rate(confidence) / comparisons / 2)), float(stats.norm.isf(_MISS))
     if samples is None and promised > 0:
-        needed = float(_needed(promised, np.array(factor * promised), delta, quantiles))
+        needed = float(_needed(promised, np.array(_FACTOR * promised), delta, quantiles))
         wanted = 10 * math.ceil(min(needed, 1e12) / 10)
         if wanted <= LARGEST_SAMPLE:
-            return SampleSize(max(wanted, MINIMUM_SAMPLES), factor * promised, capped=False)
+            return SampleSize(max(wanted, MINIMUM_SAMPLES), _FACTOR * promised, capped=False)
     planned = LARGEST_SAMPLE if promised > 0 else SAMPLES_AT_ZERO
     count = planned if samples is None else whole("samples", samples, minimum=MINIMUM_SAMPLES)
     losses = promised + np.geomspace(1e-6, 50.0, 5000)
@@ -100,12 +95,11 @@ def plan_samples(
     return SampleSize(count, detectable, capped=samples is None and promised > 0)
 
 
-def error_rate(name: str, value: float) -> float:
-    """Return 1 - value for a confidence or power strictly between 1/2 and 1."""
-    number = finite(name, value)
-    if not 0.5 < number < 1:  # noqa: PLR2004  (less than even odds is no confidence)
-        raise InvalidInput("must lie between 0.5 and 1", parameter=name, got=value)
-    return 1 - number
+def error_rate(confidence: float) -> float:
+    """Return 1 - confidence, which must lie strictly between 1/2 and 1."""
+    if not 0.5 < finite("confidence", confidence) < 1:  # noqa: PLR2004  (less than even odds is no confidence)
+        raise InvalidInput("must lie between 0.5 and 1", parameter="confidence", got=confidence)
+    return 1 - confidence
 
 
 def _needed(claim: float, losses: Floats, delta: float, quantiles: tuple[float, float]) -> Floats:
@@ -185,7 +179,7 @@ def audit(
     ('violated', True, 'a loss of 1.1 for item 0 (claimed 1)')
     """
     subject = subject_of(mechanism, epsilon=epsilon)
-    false_alarm = error_rate("confidence", confidence)
+    false_alarm = error_rate(confidence)
     promise: Claims | None = subject.claims if claimed is None else claimed
     if promise is None:
         raise InvalidInput("must be given with a function: the loss it promises", parameter="claimed")
