@@ -58,7 +58,7 @@ def test_an_exception_of_the_function_is_named_without_its_message():
             for value in (float("inf"), NAN, -1.0, [1, NAN], {"0": 1, "1": -1})
         ),
         ({"claimed": {"other": 1.0}}, "claimed", "every audited item"),
-        ({"claimed": []}, "claimed", "every item"),
+        ({"claimed": []}, "claimed", "every audited item"),
         ({"claimed": None}, "claimed", "given"),
         ({"adjacent": None}, "adjacent", "given"),
         ({"adjacent": []}, "adjacent", "pairs"),

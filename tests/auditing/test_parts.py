@@ -9,12 +9,12 @@ from hetdp.auditing.events import apparent_loss, certified_log_ratio, learn_even
 from hetdp.auditing.report import NOTHING, AuditReport, AuditRow, Finding, rounded_up
 from hetdp.auditing.statistical import plan_samples
 from hetdp.auditing.subjects import (
-    OutputReader,
     claims_for,
     default_items,
     differing_item,
     pairs_for,
     planned,
+    read_outputs,
     search_pair,
     subject_of,
 )
@@ -58,9 +58,9 @@ def test_precision_counts_binary_digits():
 
 
 def test_outputs_are_rows_of_numbers_or_labels():
-    assert OutputReader().batch([[1.0, 2.0], [3.0, 4.0]], 2).tolist() == [[1, 2], [3, 4]]
-    assert OutputReader().singles(["red", "blue"]).tolist() == ["red", "blue"]
-    assert OutputReader().singles([10**400, -(10**400)]).tolist() == [[np.inf], [-np.inf]]
+    assert read_outputs([[1.0, 2.0], [3.0, 4.0]])[0].tolist() == [[1, 2], [3, 4]]
+    assert read_outputs(["red", "blue"])[0].tolist() == ["red", "blue"]
+    assert read_outputs([10**400, -(10**400)])[0].tolist() == [[np.inf], [-np.inf]]
 
 
 def test_findings_and_reports_are_ready_for_json():

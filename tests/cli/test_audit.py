@@ -69,7 +69,7 @@ def test_list(run):
     assert status == 0
     assert "hetdp.release, total (noise scale)" in out.splitlines()
     status, out, _ = run("audit", "--list", "--json")
-    assert "exact engine, one list (statistical)" in json.loads(out)["cases"]
+    assert "PrivateNeighbors.kneighbors, exact (statistical)" in json.loads(out)["cases"]
     assert len(json.loads(out)["cases"]) == len(auditing.battery())
 
 

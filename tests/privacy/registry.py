@@ -5,13 +5,16 @@ the publication of a node. Each has
 
 - audit cases through the public call, in `hetdp audit --all`: noise as wide as the guarantee says, at least;
 - the replay with and without something of weight 0 (promise W0): a case of that audit, or a walk through a command;
+- where a step beneath the call has an epsilon of its own, cases of that step, in `tests/privacy/internals`;
 - a check of the order charge, look, draw (promise ORDER), in `test_order`;
 - broken variants, budget splits included, in `tests/privacy/broken`.
 """
 
 from dataclasses import dataclass
 
+from hetdp.auditing import battery
 from tests.privacy.broken import ledgers, mechanisms, neighbors, node, recommender, release, tables
+from tests.privacy.internals import neighbors as engines, node as sketches, recommender as models, tables as sums
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ WAYS = {
     ),
     "PrivateNeighbors.fit": Way(
         ("PrivateNeighbors.fit, sketch, private names",),
-        "sketch engine, private names",
+        "PrivateNeighbors.fit, sketch, private names",
         "test_neighbors",
         _of(neighbors, "names"),
     ),
@@ -82,13 +85,13 @@ WAYS = {
             "PrivateRecommender.fit, matrix, private names",
             "PrivateRecommender.fit, matrix of people, private names",
         ),
-        "model from a matrix",
+        "PrivateRecommender.fit, matrix",
         "test_models",
         tuple(variant.name for variant in recommender.VARIANTS),
     ),
     "PrivateRecommender.partial_fit": Way(
         ("PrivateRecommender.partial_fit, sketches",),
-        "model from sketches",
+        "PrivateRecommender.fit, sketches",
         "test_models_from_parts",
         _of(recommender, "sketches of the crowd"),
     ),
@@ -99,6 +102,9 @@ WAYS = {
         tuple(variant.name for variant in node.VARIANTS),
     ),
 }
+
+#: Every honest case: those of `hetdp audit --all`, and those of the steps beneath the public calls.
+CASES = (*battery("full"), *sums.CASES, *engines.CASES, *models.CASES, *sketches.CASES)
 
 #: Broken on purpose, to test the audits and the ledger themselves.
 OF_AUDITS = (*mechanisms.VARIANTS, *ledgers.VARIANTS)

@@ -8,9 +8,8 @@ from functools import partial
 
 import pytest
 
-from hetdp.auditing import battery
 from hetdp.auditing.report import NOTHING
-from tests.privacy.registry import VARIANTS
+from tests.privacy.registry import CASES, VARIANTS
 
 BROKEN = True
 
@@ -24,7 +23,7 @@ def key(function):
 
 def twins():
     """Return one variant for each repaired twin that no honest case examines."""
-    known = {(case.audit, key(case.subject)) for case in battery("full")}
+    known = {(case.audit, key(case.subject)) for case in CASES}
     found = {(variant.caught_by, key(variant.attack.build(not BROKEN))): variant for variant in VARIANTS}
     return [variant for twin, variant in found.items() if twin not in known]
 

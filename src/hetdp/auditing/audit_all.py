@@ -1,9 +1,9 @@
 """Audit everything: the cases of all packages, and how they are run.
 
-Mechanisms and queries have examples in `hetdp.auditing.examples`. Any other package that makes a promise has a module
-`audit_cases` with a function `audit_cases(size)`, named in `PROVIDERS`. These modules are in higher layers, so
-they are loaded by name when they are needed. Broken variants, which the audits must find, are in
-`tests/privacy/broken`.
+Mechanisms have examples in `hetdp.auditing.examples`. Any other package that makes a promise has a module `audit_cases`
+with a function `audit_cases(size)`, named in `PROVIDERS`. These modules are in higher layers, so they are loaded by
+name when they are needed. They audit public calls only; the steps beneath those, and broken variants that the audits
+must find, are in `tests/privacy`.
 
 False alarms: every statistical, sampler, noise-scale and floating-point case has a false-alarm rate of at most 1e-9, so
 that of a whole run is below 1e-6. Replays are exact.
@@ -18,7 +18,7 @@ from hetdp.auditing.replay import replay_audit
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.scales import PublicCall, scale_audit
 from hetdp.auditing.statistical import audit
-from hetdp.auditing.subjects import Claims, Pair, fresh_seed
+from hetdp.auditing.subjects import Pair, fresh_seed
 from hetdp.core.checks import one_of
 from hetdp.core.optional import require
 from hetdp.core.randomness import as_stream
@@ -32,8 +32,6 @@ PROVIDERS = (
 )
 #: False-alarm rate of one case 1e-9.
 CONFIDENCE = 1 - 1e-9
-#: Runs per side of a statistical case, by the size of the battery.
-SAMPLES = {"quick": 20_000, "full": 60_000}
 
 
 @dataclass(frozen=True)
@@ -49,40 +47,29 @@ class Case:
     run
         From a seed to what the audit found.
     subject
-        The audited function, if there is one.
+        The audited function or mechanism, if there is one.
     """
 
     name: str
     audit: str
     run: Callable[[int], Finding]
-    subject: Callable[..., Any] | None = field(default=None, repr=False)
+    subject: object = field(default=None, repr=False)
 
 
-def statistical_case(
-    name: str,
-    function: Callable[..., Any],
-    *,
-    adjacent: Sequence[Pair],
-    claimed: Claims,
-    samples: int,
-    delta: Claims = 0.0,
-) -> Case:
-    """Return the case of a statistical audit of a function."""
+def statistical_case(name: str, function: Any, **settings: Any) -> Case:  # noqa: ANN401
+    """Return the case of a statistical audit of a function or mechanism, with settings of `audit`."""
 
     def run(seed: int) -> Finding:
-        return audit(
-            function, adjacent=adjacent, claimed=claimed, delta=delta, samples=samples, confidence=CONFIDENCE,
-            random_state=seed,
-        ).finding  # fmt: skip
+        return audit(function, confidence=CONFIDENCE, random_state=seed, **settings).finding
 
     return Case(name, "statistical", run, function)
 
 
-def replay_case(name: str, function: Callable[..., Any], *, adjacent: Sequence[Pair], limits: Claims) -> Case:
-    """Return the case of a replay of a function on adjacent profiles."""
+def replay_case(name: str, function: Any, *, odd_values: bool = False, **settings: Any) -> Case:  # noqa: ANN401
+    """Return the case of a replay of a function or mechanism, with settings of `replay_audit`."""
 
     def run(seed: int) -> Finding:
-        return replay_audit(function, adjacent=adjacent, limits=limits, odd_values=False, random_state=seed)
+        return replay_audit(function, odd_values=odd_values, random_state=seed, **settings)
 
     return Case(name, "replay", run, function)
 
@@ -112,7 +99,7 @@ def battery(size: str = "full") -> list[Case]:
     Parameters
     ----------
     size
-        "full", or "quick" for small samples.
+        "full", or "quick" for small samples and no statistical audits of public calls.
 
     Examples
     --------

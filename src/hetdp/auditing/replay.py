@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from hetdp.auditing.events import Outputs
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding
 from hetdp.auditing.subjects import (
     Claims,
-    OutputReader,
     Pair,
     accepts,
     checked_pairs,
@@ -26,6 +26,7 @@ from hetdp.auditing.subjects import (
     default_items,
     pairs_for,
     planned,
+    read_outputs,
     subject_of,
 )
 from hetdp.core.checks import Real
@@ -59,7 +60,6 @@ def replay_audit(
     epsilon: Real | None = None,
     rho: Real | None = None,
     odd_values: bool = True,
-    same_draws: bool = True,
     random_state: RandomState = 0,
 ) -> Finding:
     """Run adjacent profiles on the same random stream and compare everything that can be seen.
@@ -81,8 +81,6 @@ def replay_audit(
         With a mechanism: what to plan it for.
     odd_values
         Whether to put nan, infinity and text into the differing item too.
-    same_draws
-        Whether the number of random words must be the same. Turn it off only for rejection samplers that say so.
     random_state
         Where the seeds of the replays come from.
 
@@ -105,21 +103,21 @@ def replay_audit(
         pairs = _pairs(plan.mechanism.domain, default_items(weights)) if adjacent is None else checked_pairs(adjacent)
         # A weight of 0 must leave no trace in any mechanism; other weights are checked in exact steps below.
         bounds = {item: 0.0 if isinstance(item, int) and weights[item] == 0 else math.inf for item, _ in pairs}
-        name, run = f"{plan.mechanism.name} ({plan.noise})", _plan_run(plan)
+        name, run = f"{plan.mechanism.name} ({plan.noise})", partial(_answer_of, plan)
     elif callable(mechanism) and accepts(mechanism, "random_state"):
         subject = subject_of(mechanism)
         pairs = pairs_for(subject, adjacent, None)
         bounds = {item: math.inf if limits is None else claims_for(limits, item) for item, _ in pairs}
-        name, run = subject.name, _function_run(mechanism)
+        name, run = subject.name, partial(_output_of, mechanism)
     else:
         raise InvalidInput("must be a plan, a mechanism, or a function that takes random_state", parameter="mechanism")
-    smallest = _smallest(bounds, exact=isinstance(plan, StretchedPlan), same_draws=same_draws)
+    smallest = _smallest(bounds, exact=isinstance(plan, StretchedPlan))
     if odd_values:
         pairs = [*pairs, *_odd_pairs(pairs)]
     for place, (item, (one, two)) in enumerate(pairs):
         seed = int(stream.words(1)[0] >> np.uint64(1))
         first, second = (_watch(run, profile, seeded_stream(seed)) for profile in (one, two))
-        fault = _side_fault(first, second, same_draws=same_draws) or _difference_fault(first, second, bounds[item])
+        fault = _side_fault(first, second) or _difference_fault(first, second, bounds[item])
         if fault is None and isinstance(plan, StretchedPlan) and isinstance(item, int):
             fault = _exact_fault(plan, item, one, two)
         if fault is not None:
@@ -128,7 +126,7 @@ def replay_audit(
     return Finding("replay", name, NOTHING, f"{len(pairs)} pairs replayed.", {"replays": len(pairs)}, smallest)
 
 
-def _smallest(bounds: dict[Hashable, float], *, exact: bool, same_draws: bool) -> str:
+def _smallest(bounds: dict[Hashable, float], *, exact: bool) -> str:
     """Return the smallest difference that a replay sees, in words."""
     item = min(bounds, key=lambda item: bounds[item])
     if bounds[item] == 0:
@@ -137,18 +135,16 @@ def _smallest(bounds: dict[Hashable, float], *, exact: bool, same_draws: bool) -
         return "one step of the grid"
     if math.isfinite(bounds[item]):
         return f"a difference above {bounds[item]:.6g} (item {item})"
-    return f"{'one random word, ' if same_draws else ''}one warning or one exception"
+    return "one random word, one warning or one exception"
 
 
-def _plan_run(plan: Plan) -> Callable[..., Any]:
-    keep = np.ones(plan.mechanism.weights.values.size, dtype=bool)
-    return lambda profile, stream: plan.answers(profile, keep, stream, count=1)[0]
+def _answer_of(plan: Plan, profile: Any, stream: Stream) -> object:  # noqa: ANN401
+    return plan.answers(profile, np.ones(plan.mechanism.weights.values.size, dtype=bool), stream, count=1)[0]
 
 
-def _function_run(function: Callable[..., Any]) -> Callable[..., Any]:
-    if accepts(function, "size"):
-        return lambda profile, stream: function(profile, size=1, random_state=stream)[0]
-    return lambda profile, stream: function(profile, random_state=stream)
+def _output_of(function: Callable[..., Any], profile: object, stream: Stream) -> object:
+    one_of_many = accepts(function, "size")
+    return function(profile, size=1, random_state=stream)[0] if one_of_many else function(profile, random_state=stream)
 
 
 def _pairs(domain: Box, items: Sequence[int]) -> list[tuple[Hashable, Pair]]:
@@ -189,19 +185,19 @@ def _watch(run: Callable[..., Any], profile: object, stream: Stream) -> _Run:
         else:
             try:
                 with np.errstate(invalid="ignore"):
-                    output = OutputReader().singles([raw])
+                    output, _ = read_outputs([raw])
             except InvalidInput:
                 raised = "returns nan or nothing usable"
     return _Run(output, stream.drawn, raised, tuple(sorted(entry.category.__name__ for entry in caught)))
 
 
-def _side_fault(one: _Run, two: _Run, *, same_draws: bool) -> str | None:
+def _side_fault(one: _Run, two: _Run) -> str | None:
     """Return what differs apart from the numbers, in words."""
     if one.raised != two.raised:
         return f"one profile {one.raised or two.raised}, the adjacent one does not"
     if one.warned != two.warned:
         return "one profile warns, the adjacent one does not"
-    if same_draws and one.drawn != two.drawn:
+    if one.drawn != two.drawn:
         return "the number of random words depends on the value"
     if one.output is None or two.output is None:
         raise InvalidInput(f"must run on the adjacent profiles: each of a pair {one.raised}", parameter="mechanism")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hetdp.auditing.events import Floats, precision_feature
 from hetdp.auditing.report import NOTHING, VIOLATED, Finding, rounded_up
-from hetdp.auditing.statistical import audit_subject
+from hetdp.auditing.statistical import audit
 from hetdp.auditing.subjects import Claims, Pair, accepts, subject_of
 from hetdp.core.checks import Real, one_of, positive, whole
 from hetdp.core.errors import InvalidInput
@@ -107,15 +107,7 @@ def _law(distribution: str, scale: float) -> Law:
     from scipy import stats
 
     if distribution == "laplace":
-        # exp(-1/scale)**(-k) / (1 + exp(-1/scale)) below 0, and by symmetry above.
-        ratio = math.exp(-1 / scale)
-
-        def below(edges: Floats) -> Floats:
-            lower = np.exp(np.minimum(edges, -1) / scale) / (1 + ratio)
-            upper = 1 - np.exp(-(np.maximum(edges, 0) + 1) / scale) / (1 + ratio)
-            return np.where(edges < 0, lower, upper)
-
-        return below
+        return lambda edges: np.asarray(stats.dlaplace.cdf(edges, 1 / scale))
     if scale > _SUMMED_SIGMA:
         return lambda edges: np.asarray(stats.norm.cdf((edges + 0.5) / scale))
     reach = math.ceil(40 * scale) + 2
@@ -202,7 +194,6 @@ def floating_point_audit(
     samples: int = _BITS_SAMPLES,
     confidence: float = 1 - 1e-9,
     random_state: RandomState = None,
-    progress: Callable[[float], None] | None = None,
 ) -> Finding:
     """Look for answers that lie off the public grid, and for adjacent profiles that have different last bits.
 
@@ -221,8 +212,8 @@ def floating_point_audit(
         The public step; known for plans. Not checked if there is none.
     samples, confidence
         Runs per side, and the probability that the bounds hold.
-    random_state, progress
-        As for `audit`.
+    random_state
+        A seed makes the audit reproducible.
 
     Examples
     --------
@@ -244,9 +235,9 @@ def floating_point_audit(
             outside += int((np.remainder(numbers, positive("grid", step)) != 0).sum())
         return raw
 
-    report = audit_subject(
-        replace(subject, run=on_grid), adjacent=adjacent, claimed=claimed, samples=samples, confidence=confidence,
-        items=items, features=[precision_feature()], random_state=random_state, progress=progress,
+    report = audit(
+        replace(subject, run=on_grid, features=[precision_feature()]), adjacent=adjacent, claimed=claimed,
+        samples=samples, confidence=confidence, items=items, random_state=random_state,
     )  # fmt: skip
     worst = max(report.rows, key=lambda row: row.lower_bound - row.claimed)
     words = f"Loss shown by the last bits: at least {worst.lower_bound:.4g}, claimed {worst.claimed:.4g}"

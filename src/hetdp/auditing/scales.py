@@ -47,77 +47,6 @@ class Reached:
     slack: float = 0.0
     symmetric: bool = True
 
-    def measure(self, false_alarm: float) -> dict[str, float]:
-        """Return the measured width of the noise, where 1 is as implied, and what the guarantee allows.
-
-        Parameters
-        ----------
-        false_alarm
-            Probability that noise as implied lies outside of "low" to "high".
-
-        Returns
-        -------
-        dict
-            "scale"; "low" and "high", which it must not leave; "draws"; and "sees", the smallest share too narrow (of
-            coins: the smallest relative error of their probability) that is found with probability 99.9 %.
-        """
-        size, tail = self.values.size, false_alarm / 2
-        if self.law == "coins":
-            found, low, high, sees = self._coins(tail)
-        else:
-            total = float((self.values**2 if self.law == "gaussian" else np.abs(self.values)).sum())
-            mean = 1.5 if self.law == "difference" else 1.0
-            root = math.sqrt if self.law == "gaussian" else float
-            ends = total, *self._ends(tail), self._ends(_MISS)[1]
-            found, low, high, usual = (root(end / (mean * size)) for end in ends)
-            sees = 1 - low * (1 - self.slack) / usual
-        low, high = low * (1 - self.slack), high * (1 + self.slack)
-        return {"scale": found, "low": low, "high": high, "draws": size, "sees": sees}
-
-    def _ends(self, tail: float) -> tuple[float, float]:
-        """Return ends that the sum is below, or above, with at most some probability each."""
-        from scipy import stats
-
-        size = self.values.size
-        if self.law == "gaussian":
-            return float(stats.chi2.ppf(tail, size)), float(stats.chi2.isf(tail, size))
-        least = most = size
-        if self.law == "difference":
-            # The absolute difference of two Laplace draws is a sum of one or two exponential draws, each with
-            # probability 1/2.
-            tail /= 2
-            twice = stats.binom(size, 0.5)
-            least, most = size + int(twice.ppf(tail)), size + int(twice.isf(tail))
-        return float(stats.gamma.ppf(tail, least)), float(stats.gamma.isf(tail, most))
-
-    def _coins(self, tail: float) -> tuple[float, float, float, float]:
-        from scipy import stats
-
-        size, implied = self.values.size, self.values.size * self.chance
-        law = stats.binom(size, self.chance)
-        low, high = float(law.ppf(tail)), float(law.isf(tail))
-        fewest, most = math.ceil(low * (1 - self.slack)), math.floor(high * (1 + self.slack))
-        sees = [1 - stats.beta.ppf(_MISS, fewest, size - fewest + 1) / self.chance if fewest else 1.0]
-        if most < size:
-            sees.append(stats.beta.isf(_MISS, most + 1, size - most) / self.chance - 1)
-        return float(self.values.sum()) / implied, low / implied, high / implied, float(max(sees))
-
-    def is_centred(self, false_alarm: float) -> bool:
-        """Return whether symmetric noise lies on both sides of the exact answer about equally often.
-
-        Parameters
-        ----------
-        false_alarm
-            Probability of False although the noise is symmetric.
-        """
-        from scipy import stats
-
-        if not self.symmetric or self.law in ("coins", "exponential"):
-            return True
-        above, there = int((self.values > 0).sum()), int((self.values != 0).sum())
-        fair = stats.binom(there, 0.5)
-        return bool(fair.ppf(false_alarm / 2) <= above <= fair.isf(false_alarm / 2))
-
 
 #: Calls what users call, with a random state, and returns the noise in each part of the output.
 PublicCall: TypeAlias = Callable[[RandomState], Sequence[Reached]]
@@ -162,13 +91,13 @@ def scale_audit(
     """
     parts = call(as_stream(random_state))
     each = false_alarm / (2 * max(1, len(parts)))
-    figures = {one.part: one.measure(each) for one in parts}
+    figures = {one.part: _measured(one, each) for one in parts}
     wrong = []
     for one in parts:
         scale, low, high = (figures[one.part][name] for name in ("scale", "low", "high"))
         if not low <= scale <= high:
             wrong.append(f"{one.part}: {scale:.4g} of what is implied, where chance stays in {low:.4g} to {high:.4g}")
-        elif not one.is_centred(each):
+        elif not _is_centred(one, each):
             wrong.append(f"{one.part}: not centred at the exact answer")
     verdict, words = VIOLATED, "; ".join(wrong)
     if not wrong:
@@ -181,3 +110,61 @@ def scale_audit(
     share = f"{rounded_up(100 * figures[finest.part]['sees'], 2)} %"
     error = f"a probability wrong by {share}" if finest.law == "coins" else f"noise {share} too narrow"
     return Finding("noise scale", name, verdict, f"{words}.", figures, f"{error} ({finest.part})")
+
+
+def _measured(one: Reached, false_alarm: float) -> dict[str, float]:
+    """Return the width of the noise, where 1 is as implied, between which ends chance keeps it, and what that sees.
+
+    "sees" is the smallest share too narrow (of coins: relative error of their probability) found with 99.9 %.
+    """
+    size, tail = one.values.size, false_alarm / 2
+    if one.law == "coins":
+        found, low, high, sees = _coins(one, tail)
+    else:
+        total = float((one.values**2 if one.law == "gaussian" else np.abs(one.values)).sum())
+        mean = 1.5 if one.law == "difference" else 1.0
+        root = math.sqrt if one.law == "gaussian" else float
+        ends = total, *_ends(one.law, size, tail), _ends(one.law, size, _MISS)[1]
+        found, low, high, usual = (root(end / (mean * size)) for end in ends)
+        sees = 1 - low * (1 - one.slack) / usual
+    low, high = low * (1 - one.slack), high * (1 + one.slack)
+    return {"scale": found, "low": low, "high": high, "draws": size, "sees": sees}
+
+
+def _ends(law: str, size: int, tail: float) -> tuple[float, float]:
+    """Return ends that the sum of so many draws is below, or above, with at most some probability each."""
+    from scipy import stats
+
+    if law == "gaussian":
+        return float(stats.chi2.ppf(tail, size)), float(stats.chi2.isf(tail, size))
+    least = most = size
+    if law == "difference":
+        # The absolute difference of two Laplace draws is a sum of one or two exponential draws, each with
+        # probability 1/2.
+        tail /= 2
+        twice = stats.binom(size, 0.5)
+        least, most = size + int(twice.ppf(tail)), size + int(twice.isf(tail))
+    return float(stats.gamma.ppf(tail, least)), float(stats.gamma.isf(tail, most))
+
+
+def _coins(one: Reached, tail: float) -> tuple[float, float, float, float]:
+    from scipy import stats
+
+    size, implied = one.values.size, one.values.size * one.chance
+    law = stats.binom(size, one.chance)
+    low, high = float(law.ppf(tail)), float(law.isf(tail))
+    fewest, most = math.ceil(low * (1 - one.slack)), math.floor(high * (1 + one.slack))
+    sees = [1 - stats.beta.ppf(_MISS, fewest, size - fewest + 1) / one.chance if fewest else 1.0]
+    if most < size:
+        sees.append(stats.beta.isf(_MISS, most + 1, size - most) / one.chance - 1)
+    return float(one.values.sum()) / implied, low / implied, high / implied, float(max(sees))
+
+
+def _is_centred(one: Reached, false_alarm: float) -> bool:
+    """Return whether symmetric noise lies on both sides of the exact answer about equally often."""
+    from scipy import stats
+
+    if not one.symmetric or one.law in ("coins", "exponential"):
+        return True
+    fair = stats.binom(int((one.values != 0).sum()), 0.5)
+    return bool(fair.ppf(false_alarm / 2) <= int((one.values > 0).sum()) <= fair.isf(false_alarm / 2))

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Feature, Floats, Outputs, certified_log_ratio, learn_events
+from hetdp.auditing.events import EVENTS_PER_PAIR, Event, Floats, Outputs, certified_log_ratio, learn_events
 from hetdp.auditing.report import AuditInterrupted, AuditReport, AuditRow
 from hetdp.auditing.subjects import Claims, Pair, Subject, claims_for, pairs_for, subject_of
 from hetdp.core.checks import Real, finite, not_negative, whole
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import RandomState, Stream, as_stream
 
+#: How much above its claim a loss is found, and the probability that it is missed.
+_FACTOR, _MISS = 1.1, 1 - 0.999
 #: Below this many runs per side, no event differs clearly from chance.
 MINIMUM_SAMPLES = 1_000
 #: Beyond this many, a larger factor is looked for instead.
@@ -47,16 +49,14 @@ def plan_samples(
     *,
     samples: int | None = None,
     delta: float = 0.0,
-    factor: float = 1.1,
     confidence: float = 0.999,
-    power: float = 0.999,
     comparisons: int = 1,
 ) -> SampleSize:
-    """Return the number of runs per side that detect a loss of `factor` times the claim.
+    """Return the number of runs per side that detect a loss of 1.1 times the claim with probability 99.9 %.
 
     By the normal approximation, for an event that Laplace noise shows most: p1 = 1/2 against p0 = exp(-loss)/2. The
     estimate of log p has standard deviation sd = sqrt((1 - p) / (p n)), and the bound is above the claim when
-    (factor - 1) claim >= z_confidence (sd1 + sd0) + z_power sqrt(sd1**2 + sd0**2).
+    (1.1 - 1) claim >= z_confidence (sd1 + sd0) + z_power sqrt(sd1**2 + sd0**2).
 
     Parameters
     ----------
@@ -66,10 +66,8 @@ def plan_samples(
         A number of runs that is given; then `detectable` is the loss that they find.
     delta
         The promised delta. It is taken off p1.
-    factor
-        By how much the promise must be broken to be noticed.
-    confidence, power
-        Probability that a kept promise is not accused, and that one broken by the factor is.
+    confidence
+        Probability that a kept promise is not accused.
     comparisons
         How many bounds share the confidence (Bonferroni).
 
@@ -83,15 +81,12 @@ def plan_samples(
     from scipy import stats
 
     promised = not_negative("claim", claim)
-    if finite("factor", factor) <= 1:
-        raise InvalidInput("must be > 1", parameter="factor", got=factor)
-    rates = error_rate("confidence", confidence) / comparisons / 2, error_rate("power", power)
-    quantiles = float(stats.norm.isf(rates[0])), float(stats.norm.isf(rates[1]))
+    quantiles = float(stats.norm.isf(error_rate(confidence) / comparisons / 2)), float(stats.norm.isf(_MISS))
     if samples is None and promised > 0:
-        needed = float(_needed(promised, np.array(factor * promised), delta, quantiles))
+        needed = float(_needed(promised, np.array(_FACTOR * promised), delta, quantiles))
         wanted = 10 * math.ceil(min(needed, 1e12) / 10)
         if wanted <= LARGEST_SAMPLE:
-            return SampleSize(max(wanted, MINIMUM_SAMPLES), factor * promised, capped=False)
+            return SampleSize(max(wanted, MINIMUM_SAMPLES), _FACTOR * promised, capped=False)
     planned = LARGEST_SAMPLE if promised > 0 else SAMPLES_AT_ZERO
     count = planned if samples is None else whole("samples", samples, minimum=MINIMUM_SAMPLES)
     losses = promised + np.geomspace(1e-6, 50.0, 5000)
@@ -100,12 +95,11 @@ def plan_samples(
     return SampleSize(count, detectable, capped=samples is None and promised > 0)
 
 
-def error_rate(name: str, value: float) -> float:
-    """Return 1 - value for a confidence or power strictly between 1/2 and 1."""
-    number = finite(name, value)
-    if not 0.5 < number < 1:  # noqa: PLR2004  (less than even odds is no confidence)
-        raise InvalidInput("must lie between 0.5 and 1", parameter=name, got=value)
-    return 1 - number
+def error_rate(confidence: float) -> float:
+    """Return 1 - confidence, which must lie strictly between 1/2 and 1."""
+    if not 0.5 < finite("confidence", confidence) < 1:  # noqa: PLR2004  (less than even odds is no confidence)
+        raise InvalidInput("must lie between 0.5 and 1", parameter="confidence", got=confidence)
+    return 1 - confidence
 
 
 def _needed(claim: float, losses: Floats, delta: float, quantiles: tuple[float, float]) -> Floats:
@@ -184,27 +178,8 @@ def audit(
     >>> report.verdict, report.rows[0].lower_bound > 1.8, report.smallest
     ('violated', True, 'a loss of 1.1 for item 0 (claimed 1)')
     """
-    return audit_subject(
-        subject_of(mechanism, epsilon=epsilon), adjacent=adjacent, claimed=claimed, delta=delta, samples=samples,
-        confidence=confidence, items=items, random_state=random_state, progress=progress,
-    )  # fmt: skip
-
-
-def audit_subject(
-    subject: Subject,
-    *,
-    adjacent: Sequence[Pair] | None,
-    claimed: Claims | None,
-    delta: Claims = 0.0,
-    samples: int | None,
-    confidence: float,
-    items: Sequence[int] | None,
-    features: Sequence[Feature] | None = None,
-    random_state: RandomState,
-    progress: Callable[[float], None] | None,
-) -> AuditReport:
-    """Do what `audit` does; `features` are read off the outputs, or learned from them if there are none."""
-    false_alarm = error_rate("confidence", confidence)
+    subject = subject_of(mechanism, epsilon=epsilon)
+    false_alarm = error_rate(confidence)
     promise: Claims | None = subject.claims if claimed is None else claimed
     if promise is None:
         raise InvalidInput("must be given with a function: the loss it promises", parameter="claimed")
@@ -212,7 +187,7 @@ def audit_subject(
     if not pairs:
         raise InvalidInput("must name at least one item of adjacent", parameter="items")
     subject.draw(pairs[0][1][0], 2, as_stream(None))  # from here on it is known what an output is
-    if features is not None and subject.reader.kind != "numbers":
+    if subject.features is not None and not subject.cells:
         raise InvalidInput("must return numbers for a floating-point audit (got labels)", parameter="mechanism")
     comparisons = EVENTS_PER_PAIR * len(pairs)
     claims, deltas = ([claims_for(one, item) for item, _ in pairs] for one in (promise, delta))
@@ -224,9 +199,7 @@ def audit_subject(
     rows: list[AuditRow] = []
     try:
         for (item, pair), claim, beyond, size in zip(pairs, claims, deltas, sizes, strict=True):
-            bound, event = _largest_bound(
-                runs, pair, size.samples, false_alarm=false_alarm / comparisons, delta=beyond, features=features
-            )
+            bound, event = _largest_bound(runs, pair, size.samples, false_alarm / comparisons, beyond)
             rows.append(AuditRow(item, claim, bound, event, size.samples, size.detectable))
     except KeyboardInterrupt:
         raise AuditInterrupted(AuditReport(subject.name, tuple(rows), confidence, len(pairs))) from None
@@ -254,11 +227,11 @@ class _Runs:
     def learning(self, samples: int) -> int:
         """Return the runs per side from which events are learned; they are never counted. Memory limits them."""
         wanted = min(max(samples // 2, MINIMUM_SAMPLES), _LARGEST_LEARNING)
-        return min(wanted, max(100 * _CHUNK // max(self.subject.reader.cells, 1), 2 * MINIMUM_SAMPLES))
+        return min(wanted, max(100 * _CHUNK // max(self.subject.cells, 1), 2 * MINIMUM_SAMPLES))
 
     def count(self, profile: object, events: Sequence[Event], runs: int) -> list[int]:
         """Return how often each event happens in new runs."""
-        chunk = max(_CHUNK // max(self.subject.reader.cells, 1), 1) if self.subject.vectorised else MINIMUM_SAMPLES
+        chunk = max(_CHUNK // max(self.subject.cells, 1), 1) if self.subject.vectorised else MINIMUM_SAMPLES
         counts = [0] * len(events)
         for begin in range(0, runs, chunk):
             outputs = self.draw(profile, min(chunk, runs - begin))
@@ -266,11 +239,10 @@ class _Runs:
         return counts
 
 
-def _largest_bound(
-    runs: _Runs, pair: Pair, samples: int, *, false_alarm: float, delta: float, features: Sequence[Feature] | None
-) -> tuple[float, str]:
+def _largest_bound(runs: _Runs, pair: Pair, samples: int, false_alarm: float, delta: float) -> tuple[float, str]:
     """Return the largest loss that an event certifies for a pair, and the event in words."""
     one, two = (runs.draw(profile, runs.learning(samples)) for profile in pair)
+    features = runs.subject.features
     events = learn_events(one, two, runs=samples, false_alarm=false_alarm, delta=delta, features=features)
     counts = [runs.count(profile, events, samples) for profile in pair]
     best, words = 0.0, "none"

@@ -4,14 +4,14 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set as AbstractSet, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hetdp.accounting.releasing import Release
-from hetdp.auditing.events import Floats, Outputs, apparent_loss
+from hetdp.auditing.events import Feature, Floats, Outputs, apparent_loss
 from hetdp.core.checks import not_negative
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream, seeded_stream
@@ -25,6 +25,9 @@ Pair: TypeAlias = tuple[Any, Any]
 #: A promised loss for all items, one per item, or a dict from item to loss.
 Claims: TypeAlias = float | Sequence[float] | NDArray[np.float64] | Mapping[Hashable, float]
 
+#: What the outputs of all runs share: the dimensions and size of vectors of numbers, or the type of labels.
+Form: TypeAlias = tuple[int, int] | type
+
 #: More items than this are sampled evenly by their claim.
 _ITEMS = 8
 #: The search for a pair: starting vertices, items that it flips, and runs per side where the answers are random.
@@ -34,33 +37,30 @@ _LEAK = "If only some profiles lead to it, that is a leak; hetdp.auditing.replay
 
 def differing_item(one: object, two: object) -> Hashable:
     """Return the one item in which two profiles differ: a position, a key, or a member of a set."""
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        missing = object()
-        keys = dict.fromkeys([*one, *two])
-        items: list[Hashable] = [key for key in keys if not _same(one.get(key, missing), two.get(key, missing))]
-    elif isinstance(one, AbstractSet) and isinstance(two, AbstractSet):
-        items = list(one ^ two)
-    elif _is_sequence(one) and _is_sequence(two):
-        first, second = list(one), list(two)  # type: ignore[call-overload]
-        if len(first) != len(second):
-            sizes = f"{len(first)} and {len(second)} items"
-            raise InvalidInput(f"must be pairs of one length (got {sizes})", parameter="adjacent")
-        items = [place for place in range(len(first)) if not _same(first[place], second[place])]
-    elif any(isinstance(profile, Sized) and not isinstance(profile, str | bytes) for profile in (one, two)):
-        kinds = " and ".join(sorted({type(profile).__name__ for profile in (one, two)}))
-        raise InvalidInput("must be pairs of sequences, columns, dicts or sets", parameter="adjacent", got=kinds)
-    else:
-        items = [] if _same(one, two) else [0]
+    (kind, first), (other_kind, second) = _items(one), _items(two)
+    if kind != other_kind or (kind == "sequence" and len(first) != len(second)):
+        got = f"a {kind} of {len(first)} and a {other_kind} of {len(second)} items"
+        raise InvalidInput("must be pairs of profiles of one kind and length", parameter="adjacent", got=got)
+    missing = object()
+    both = dict.fromkeys([*first, *second])
+    items = [item for item in both if not _same(first.get(item, missing), second.get(item, missing))]
     if len(items) != 1:
         raise InvalidInput("must be pairs that differ in exactly one item", parameter="adjacent", got=len(items))
     return items[0]
 
 
-def _is_sequence(profile: object) -> bool:
-    if isinstance(profile, str | bytes):
-        return False
-    column = hasattr(profile, "to_numpy") and getattr(profile, "ndim", 1) == 1  # of a data frame
-    return column or (isinstance(profile, Sequence | np.ndarray) and np.ndim(profile) > 0)
+def _items(profile: Any) -> tuple[str, Mapping[Hashable, object]]:  # noqa: ANN401
+    """Return what kind of profile it is, and its items by position, key or member."""
+    if isinstance(profile, Mapping):
+        return "dict", profile
+    if isinstance(profile, AbstractSet):
+        return "set", dict.fromkeys(profile)
+    if isinstance(profile, str | bytes) or not isinstance(profile, Sized):
+        return "value", {0: profile}
+    column = hasattr(profile, "to_numpy") and getattr(profile, "ndim", 1) == 1
+    if column or isinstance(profile, Sequence) or (isinstance(profile, np.ndarray) and profile.ndim):
+        return "sequence", dict(enumerate(profile))  # type: ignore[arg-type]
+    raise InvalidInput("must be pairs of sequences, columns, dicts or sets", parameter="adjacent", got=type(profile))
 
 
 def _same(one: object, two: object) -> bool:
@@ -144,74 +144,56 @@ def search_pair(
     return best
 
 
-@dataclass
-class OutputReader:
-    """Reads what a mechanism returns, and requires that every run returns the same kind of thing."""
-
-    #: "numbers" or "labels", from the first run on.
-    kind: str | None = None
-    #: How many numbers one output has; 0 for labels.
-    cells: int = 0
-    label: type | None = None
-
-    def batch(self, raw: object, count: int) -> Outputs:
-        """Read the outputs of a vectorised mechanism: an array or a sequence with one output per run."""
-        sized = isinstance(raw, np.ndarray | Sequence) and not isinstance(raw, str) and getattr(raw, "ndim", 1) > 0
-        if not sized or len(raw) != count:  # type: ignore[arg-type]
-            got = f"{len(raw)} outputs" if sized else type(raw).__name__  # type: ignore[arg-type]
-            raise InvalidInput(f"must return one output for each of {count} runs", parameter="mechanism", got=got)
-        if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
-            return self._numbers(raw.reshape(count, -1))
-        return self.singles(list(raw))  # type: ignore[call-overload]
-
-    def singles(self, raw: Sequence[object]) -> Outputs:
-        """Read outputs that were made one by one."""
+def read_outputs(raw: Sequence[object] | NDArray[Any]) -> tuple[Outputs, Form]:
+    """Return the outputs of some runs as rows of numbers or as labels, and the form that they have in common."""
+    if isinstance(raw, np.ndarray) and raw.dtype.kind in "biuf":
+        rows = raw.reshape(len(raw), -1).astype(np.float64)
+        form: Form = (raw.ndim - 1, rows.shape[1])
+    else:
         values = [output.value if isinstance(output, Release) else output for output in raw]
-        rows = [_row(value) for value in values]
-        known = [row for row in rows if row is not None]
-        if known:
-            shapes = {(np.ndim(value), len(row)) for value, row in zip(values, known, strict=False)}  # type: ignore[arg-type]
-            if len(known) < len(rows) or len(shapes) > 1:
-                self._refuse("numbers, and other things or vectors of another length")
-            return self._numbers(np.array(known, dtype=np.float64).reshape(len(rows), -1))
-        for value in values:
-            try:
-                hash(value)
-            except TypeError:
-                problem = "must return numbers, vectors or hashable labels"
-                raise InvalidInput(problem, parameter="mechanism", got=type(value)) from None
-            if _holds_nan(value):
-                raise InvalidInput("must not return nan, not even inside a label (got nan)", parameter="mechanism")
-        kinds = {type(value) for value in values} | ({self.label} if self.label is not None else set())
-        if self.kind == "numbers" or len(kinds) > 1:
-            self._refuse(" and ".join(sorted(kind.__name__ for kind in kinds)))
-        self.kind, self.label = "labels", kinds.pop()
-        labels = np.empty(len(values), dtype=object)
-        labels[:] = values
-        return labels
+        known = [_row(value) for value in values]
+        forms: set[Form] = {
+            type(value) if row is None else (np.ndim(value), len(row))  # type: ignore[arg-type]
+            for value, row in zip(values, known, strict=True)
+        }
+        if len(forms) > 1:
+            raise _other_form(*forms)
+        form = forms.pop()
+        if isinstance(form, type):
+            return _labels(values), form
+        rows = np.array(known, dtype=np.float64).reshape(len(values), -1)
+    if rows.shape[1] == 0:
+        raise InvalidInput("must return at least one number (got an empty vector)", parameter="mechanism")
+    if np.isnan(rows).any():
+        problem = "must not return nan: nothing can be said about it (got nan)"
+        raise InvalidInput(problem, parameter="mechanism", hint=_LEAK)
+    return rows, form
 
-    def _numbers(self, rows: NDArray[Any]) -> Outputs:
-        if self.kind == "labels" or (self.kind == "numbers" and rows.shape[1] != self.cells):
-            self._refuse(f"{rows.shape[1]} numbers, after {self.cells or 'labels'}")
-        if rows.shape[1] == 0:
-            raise InvalidInput("must return at least one number (got an empty vector)", parameter="mechanism")
-        found = rows.astype(np.float64)
-        if np.isnan(found).any():
-            raise InvalidInput(
-                "must not return nan: nothing can be said about it (got nan)", parameter="mechanism", hint=_LEAK
-            )
-        self.kind, self.cells = "numbers", rows.shape[1]
-        return found
 
-    @staticmethod
-    def _refuse(got: str) -> None:
-        raise InvalidInput("must return the same type and shape in every run", parameter="mechanism", got=got)
+def _labels(values: Sequence[object]) -> Outputs:
+    for value in values:
+        try:
+            hash(value)
+        except TypeError:
+            problem = "must return numbers, vectors or hashable labels"
+            raise InvalidInput(problem, parameter="mechanism", got=type(value)) from None
+        if _holds_nan(value):
+            raise InvalidInput("must not return nan, not even inside a label (got nan)", parameter="mechanism")
+    labels = np.empty(len(values), dtype=object)
+    labels[:] = values
+    return labels
+
+
+def _other_form(*forms: Form) -> InvalidInput:
+    words = {form.__name__ if isinstance(form, type) else f"numbers in {form[0]}D, {form[1]} of them" for form in forms}
+    got = " and ".join(sorted(words))
+    return InvalidInput("must return the same type and shape in every run", parameter="mechanism", got=got)
 
 
 def _row(value: object) -> list[float] | None:
     """Return a number or a vector of numbers as a list, anything else as None."""
     if isinstance(value, np.ndarray):
-        return [float(cell) for cell in value.ravel()] if value.dtype.kind in "biuf" else None
+        value = value.ravel().tolist()
     cells = list(value) if isinstance(value, list | tuple) else [value]
     if not cells or not all(isinstance(cell, numbers.Real | np.bool_) for cell in cells):
         return None
@@ -243,7 +225,15 @@ class Subject:
     #: Of a plan: the promised loss per item.
     claims: NDArray[np.float64] | None = None
     plan: Plan | None = None
-    reader: OutputReader = field(default_factory=OutputReader)
+    #: What events are read off; learned from the outputs if not given.
+    features: Sequence[Feature] | None = None
+    #: Of all outputs, from the first run on.
+    form: Form | None = None
+
+    @property
+    def cells(self) -> int:
+        """How many numbers one output has; 0 for labels."""
+        return self.form[1] if isinstance(self.form, tuple) else 0
 
     def draw(self, profile: object, count: int, stream: Stream) -> Outputs:
         """Return the outputs of `count` runs on a profile."""
@@ -255,11 +245,21 @@ class Subject:
             # Its message may quote a profile; the traceback still leads a programmer there.
             problem = "must return on every profile"
             raise InvalidInput(problem, parameter="mechanism", got=type(error), hint=_LEAK) from error
-        return self.reader.batch(raw, count) if self.vectorised else self.reader.singles(raw)
+        sized = isinstance(raw, np.ndarray | Sequence) and not isinstance(raw, str) and getattr(raw, "ndim", 1) > 0
+        if not sized or len(raw) != count:
+            got = f"{len(raw)} outputs" if sized else type(raw).__name__
+            raise InvalidInput(f"must return one output for each of {count} runs", parameter="mechanism", got=got)
+        outputs, form = read_outputs(raw)
+        if self.form not in (None, form):
+            raise _other_form(self.form, form)
+        self.form = form
+        return outputs
 
 
 def subject_of(mechanism: object, *, epsilon: object = None) -> Subject:
     """Return a plan, a mechanism together with `epsilon`, or a function of a profile as something to audit."""
+    if isinstance(mechanism, Subject):
+        return mechanism
     if isinstance(mechanism, Plan | Mechanism):
         return _plan_subject(planned(mechanism, epsilon=epsilon))
     if not callable(mechanism):
@@ -310,19 +310,15 @@ def planned(mechanism: Plan | Mechanism, *, epsilon: object = None, rho: object 
 
 def claims_for(claimed: Claims, item: Hashable) -> float:
     """Return the loss that is claimed for an item."""
-    if isinstance(claimed, Mapping):
-        losses = {key: not_negative("claimed", value) for key, value in claimed.items()}
-        label = item if item in losses else str(item)  # the keys of a JSON object are text
-        if label not in losses:
-            raise InvalidInput(f"must hold a loss for every audited item (got none for {item!r})", parameter="claimed")
-        return losses[label]
-    if isinstance(claimed, Sequence | np.ndarray) and np.ndim(claimed) == 1:
-        raw = [float(value) if isinstance(value, np.floating) else value for value in claimed]
-        listed = [not_negative("claimed", value) for value in raw]
-        if not isinstance(item, int) or item >= len(listed):
-            raise InvalidInput(f"must hold a loss for every item (got none for {item!r})", parameter="claimed")
-        return listed[item]
-    return not_negative("claimed", claimed)
+    if not isinstance(claimed, Mapping):
+        if not isinstance(claimed, Sequence | np.ndarray) or np.ndim(claimed) != 1:
+            return not_negative("claimed", claimed)
+        claimed = dict(enumerate(claimed))
+    losses = {key: not_negative("claimed", value) for key, value in claimed.items()}
+    label = item if item in losses else str(item)  # the keys of a JSON object are text
+    if label not in losses:
+        raise InvalidInput(f"must hold a loss for every audited item (got none for {item!r})", parameter="claimed")
+    return losses[label]
 
 
 def default_items(claims: NDArray[np.float64]) -> list[int]:

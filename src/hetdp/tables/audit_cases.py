@@ -1,4 +1,4 @@
-"""Audit cases of tables: every aggregate and the choice of keys through `release_table`, and the steps beneath it.
+"""Audit cases of tables: every aggregate, and the choice of keys, through `release_table`.
 
 The guarantee says how many parts share epsilon equally. How wide the noise of each part must be follows from how far
 one person can move it, which the ranges in the call say.
@@ -6,31 +6,24 @@ one person can move it, which the ranges in the call say.
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hetdp.auditing.audit_all import SAMPLES, Case, scale_case, statistical_case, weight_zero_case, without
+from hetdp.auditing.audit_all import Case, scale_case, statistical_case, weight_zero_case, without
 from hetdp.auditing.scales import PublicCall, Reached
-from hetdp.core.randomness import RandomState, as_stream
-from hetdp.noise.samplers import truncated_laplace_integers
+from hetdp.core.randomness import RandomState
 from hetdp.tables.aggregates import count, mean, total, variance
 from hetdp.tables.answer import TableAnswer
-from hetdp.tables.keys import chosen, key_noise_scale, threshold, unknown_keys
-from hetdp.tables.plan import TablePlan, plan_table
-from hetdp.tables.release import noisy_sums, release_table
-from hetdp.tables.sources import open_source
-from hetdp.tables.sums import GroupSums, group_sums
+from hetdp.tables.keys import unknown_keys
+from hetdp.tables.release import release_table
 
 Floats = NDArray[np.float64]
 
-_UPPER, _MOST_GROUPS, _DELTA = 8.0, 3, 0.01
-#: Keys of each size, and their sizes in people: of one key per person, and of three.
-_KEYS, _MEMBERS, _PEOPLE_OF_KEYS = 8_000, (3, 4), (6, 9)
+_UPPER, _MOST_GROUPS = 8.0, 3
 #: Weights of people who are in a group, or not.
 _WEIGHTS = [1.0, 0.0, 0.4]
 
@@ -75,37 +68,32 @@ def _counts(random_state: RandomState, *, groups: int = 212_000) -> list[Reached
     return [Reached("count", _values(answer, "people") * _share(answer) / _MOST_GROUPS)]
 
 
-def _released_keys(table: pa.Table, sizes: NDArray[np.int64], *, groups: int, **settings: Any) -> list[Reached]:  # noqa: ANN401
-    """Measure which keys are released, and the counts of the released ones."""
-    answer = release_table(table, {"people": count()}, by={"ward": unknown_keys(delta=_DELTA)}, **settings)
-    found = np.zeros(sizes.size, dtype=np.bool_)
-    named = np.array([row.key[0] for row in answer.rows], dtype=np.int64)
-    found[named] = True
-    level, delta = _share(answer), answer.guarantee.delta
-    coins = [
-        Reached(
-            f"keys of {size} people", found[sizes == size], "coins",
-            chance_of_key(size, level=level, delta=delta, groups=groups),
-        )
-        for size in np.unique(sizes).tolist()
-    ]  # fmt: skip
-    counts = Reached("counts of chosen keys", (_values(answer, "people") - sizes[named]) * level)
-    return [counts, *coins] if groups == 1 else coins
-
-
-def _keys_of_rows(random_state: RandomState) -> list[Reached]:
-    sizes = np.repeat(_MEMBERS, _KEYS)
-    table = pa.table({"ward": np.repeat(np.arange(sizes.size), sizes)})
-    return _released_keys(table, sizes, groups=1, epsilon=2.0, random_state=random_state)
-
-
-def _keys_of_people(random_state: RandomState) -> list[Reached]:
-    """Measure keys where each person is in as many keys as they may be counted in."""
-    sizes = np.repeat(_PEOPLE_OF_KEYS, _KEYS // 4)
+def _keys(
+    random_state: RandomState, *, members: Sequence[int], each: int, groups: int, epsilon: float
+) -> list[Reached]:
+    """Measure which keys are released, and their counts; each person is in as many keys as they may be counted in."""
+    sizes = np.repeat(members, each)
     rows = np.arange(sizes.sum())
-    table = pa.table({"ward": np.repeat(np.arange(sizes.size), sizes), "person": rows % (rows.size // _MOST_GROUPS)})
-    settings = {"unit": "person", "max_groups": _MOST_GROUPS, "random_state": random_state}
-    return _released_keys(table, sizes, groups=_MOST_GROUPS, epsilon=4.0, **settings)
+    columns, asked = {"ward": np.repeat(np.arange(sizes.size), sizes)}, dict[str, Any]()
+    if groups > 1:
+        columns["person"] = rows % (rows.size // groups)
+        asked = {"unit": "person", "max_groups": groups}
+    by = {"ward": unknown_keys(delta=0.01)}
+    answer = release_table(
+        pa.table(columns), {"people": count()}, epsilon=epsilon, by=by, random_state=random_state, **asked
+    )
+    named, level = np.array([row.key[0] for row in answer.rows], dtype=np.int64), _share(answer)
+    found = np.isin(np.arange(sizes.size), named)
+    return [
+        Reached("counts of chosen keys", (_values(answer, "people") - sizes[named]) * level / groups),
+        *(
+            Reached(
+                f"keys of {size} people", found[sizes == size], "coins",
+                chance_of_key(size, level=level, delta=answer.guarantee.delta, groups=groups),
+            )
+            for size in members
+        ),
+    ]  # fmt: skip
 
 
 def chance_of_key(people: float, *, level: float, delta: float, groups: int = 1) -> float:
@@ -124,8 +112,10 @@ def chance_of_key(people: float, *, level: float, delta: float, groups: int = 1)
 PUBLIC_CALLS: dict[str, PublicCall] = {
     "hetdp.release_table, every aggregate": _aggregates,
     "hetdp.release_table, counts of people": _counts,
-    "hetdp.release_table, unknown keys": _keys_of_rows,
-    "hetdp.release_table, unknown keys of people": _keys_of_people,
+    "hetdp.release_table, unknown keys": partial(_keys, members=(3, 4), each=8_000, groups=1, epsilon=2.0),
+    "hetdp.release_table, unknown keys of people": partial(
+        _keys, members=(6, 9), each=2_000, groups=_MOST_GROUPS, epsilon=4.0
+    ),
 }
 
 
@@ -140,132 +130,12 @@ def _counted(profile: Sequence[float], size: int, random_state: RandomState) -> 
     return _values(answer, "people")[:, None]
 
 
-# Keys chosen from the data. The profile says which people are present; each has a weight and keys. The output is which
-# keys are released. Delta is 1/20, so that what it allows, and what exceeds it, happens in every audit.
-_KEY_EPSILON, _KEY_DELTA, _STEPS = Fraction(1), Fraction(1, 20), 2**40
-#: Weight and keys: alone in as many keys as there may be; with weight 0; beside others; in more keys than there may be;
-#: with a weight of a third in one key.
-_KEY_PEOPLE: Sequence[tuple[Fraction, Sequence[int]]] = (
-    (Fraction(1), (0, 1, 2)),
-    (Fraction(0), (3,)),
-    (Fraction(1, 2), (4, 5)),
-    (Fraction(1, 2), (6, 7, 8, 9, 10)),
-    (Fraction(1, 3), (11,)),
-)
-#: Counts of people who are always there: as many as the bound, and a thousand.
-_KEY_OTHERS, _ALL_KEYS = {5: 7 * _STEPS, 12: 1000 * _STEPS}, 13
-KEY_CLAIMS = [float(_KEY_EPSILON * weight) for weight, _ in _KEY_PEOPLE]
-KEY_DELTAS = [float(_KEY_DELTA * weight) for weight, _ in _KEY_PEOPLE]
-
-
-def counts_of_keys(profile: Sequence[float]) -> dict[int, int]:
-    """Return the exact stretched counts of the keys in which a person of positive weight is."""
-    counts = dict(_KEY_OTHERS)
-    for there, (weight, keys) in zip(profile, _KEY_PEOPLE, strict=True):
-        share = min(Fraction(1), _MOST_GROUPS * weight / len(keys))
-        for key in keys if there and weight else ():
-            counts[key] = counts.get(key, 0) + int(share * _STEPS)
-    return counts
-
-
-def chosen_keys(
-    profile: Sequence[float], size: int, random_state: RandomState, *, counts_shown: bool = False
-) -> Floats:
-    """Return which keys are released; for a replay, which compares to the last bit, their noisy counts too."""
-    counts = counts_of_keys(profile)
-    scale = key_noise_scale(_KEY_EPSILON, steps=_STEPS, groups=_MOST_GROUPS)
-    bound = threshold(_KEY_EPSILON, _KEY_DELTA, steps=_STEPS, groups=_MOST_GROUPS)
-    listed = sorted(counts)
-    exact = [counts[key] for key in listed] * size
-    noise = truncated_laplace_integers(scale, bound, len(exact), as_stream(random_state))
-    released = np.array(chosen(exact, noise.tolist(), bound), dtype=np.float64)
-    found = np.zeros((size, _ALL_KEYS))
-    found[:, listed] = (released * (exact + noise) if counts_shown else released).reshape(size, -1)
-    return found
-
-
-# The noisy sums of a table with several rows per person. The output is, for each person, the log-likelihood ratio of
-# the noisy sums with and without that person: no other number says more about them.
-_WARDS = ("er", "icu", "lab")
-#: A person's rows: ward, age, hours, weight. The smallest weight of all rows counts, also of rows that are left out.
-_PEOPLE: Sequence[Sequence[tuple[str, int, float, float]]] = (
-    [("er", 30, 99.0, 1.0)],
-    [("er", 40, 99.0, 0.5), ("icu", 40, 0.0, 0.5), ("lab", 40, 99.0, 0.5)],
-    [("icu", 50, 99.0, 0.25)] * 40,
-    [("lab", 20, 99.0, 1.0), ("lab", 12, 50.0, 0.25)],
-    [("lab", 70, 60.0, 0.5)],
-    [("er", 60, 99.0, 0.0), ("icu", 60, 0.0, 1.0)],
-)
-_COLUMNS = ("ward", "age", "hours", "weight", "person")
-_SMALLEST = [min(weight for *_, weight in rows) for rows in _PEOPLE]
-SUM_CLAIMS = [2.0 * weight for weight in _SMALLEST]
-
-
-def sums_plan() -> TablePlan:
-    """Return the plan of the noisy sums."""
-    ends: dict[str, Any] = {"lower": 0, "upper": 99}
-    asked = {"hours": mean("hours", **ends), "spread": variance("hours", **ends), "all": total("hours", **ends)}
-    return plan_table(
-        asked, epsilon=Fraction(2), by={"ward": list(_WARDS)}, weights="weight", unit="person", max_groups=2,
-        where="age >= 18",
-    )  # fmt: skip
-
-
-def rows_of(profile: Sequence[float]) -> list[tuple[Any, ...]]:
-    """Return the rows of those who are present."""
-    return [(*row, person) for person, rows in enumerate(_PEOPLE) if profile[person] for row in rows]
-
-
-def exact_sums(profile: Sequence[float]) -> GroupSums:
-    """Return the sums of a table of those who are present, added up by Arrow."""
-    rows = rows_of(profile)
-    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(_COLUMNS)})
-    with open_source(table, numbers=["hours", "weight", "age"]) as source:
-        return group_sums(source, sums_plan().question)
-
-
-@lru_cache(maxsize=64)
-def _known_sums(profile: tuple[float, ...]) -> GroupSums:
-    return exact_sums(profile)
-
-
-def likelihood_ratios(profile: Sequence[float], size: int, random_state: RandomState) -> Floats:
-    """Return the log-likelihood ratio of the noisy sums for each person."""
-    plan, keys = sums_plan(), [(ward,) for ward in _WARDS]
-
-    def vector(people: Sequence[float]) -> Floats:
-        found = _known_sums(tuple(people))
-        return np.array([[found.get(key, {}).get(one, 0) for key in keys] for one in plan.released], dtype=np.float64)
-
-    scales = np.array([float(plan.spread(added)) for added in plan.released])[:, None]
-    noisy = noisy_sums(plan, keys * size, _known_sums(tuple(profile)), as_stream(random_state))
-    seen = np.array(list(noisy.values()), dtype=np.float64).reshape(len(noisy), size, len(keys)).swapaxes(0, 1)
-    ratios = [
-        ((np.abs(seen - vector(others)) - np.abs(seen - vector(everybody))) / scales).sum(axis=(1, 2))
-        for everybody, others in without(range(len(_PEOPLE)), len(_PEOPLE))
-    ]
-    return np.array(ratios).T
-
-
 def audit_cases(size: str) -> list[Case]:
     """Return the cases of tables."""
-    n_keys, n_sums, n_people = len(_KEY_PEOPLE), len(_PEOPLE), len(_WEIGHTS)
-    everybody, all_keys, all_sums = (without(range(number), number) for number in (n_people, n_keys, n_sums))
-    shown, silent = partial(chosen_keys, counts_shown=True), _SMALLEST.index(0.0)
-    keys: dict[str, Any] = {"adjacent": all_keys, "claimed": KEY_CLAIMS, "delta": KEY_DELTAS}
-    sums: dict[str, Any] = {"adjacent": all_sums, "claimed": SUM_CLAIMS}
-    cases = [
-        statistical_case("unknown keys", chosen_keys, **keys, samples=SAMPLES[size]),
-        weight_zero_case("unknown keys", shown, 1, n_keys),
-        statistical_case("sums of a table", likelihood_ratios, **sums, samples=SAMPLES[size]),
-        weight_zero_case("sums of a table", likelihood_ratios, silent, n_sums),
-    ]
+    name, n_people = "hetdp.release_table, counts", len(_WEIGHTS)
+    cases = [scale_case(way, call) for way, call in PUBLIC_CALLS.items()]
+    cases.append(weight_zero_case(name, _counted, 1, n_people))
     if size == "quick":
         return cases
-    name = "hetdp.release_table, counts"
-    return [
-        *cases,
-        *(scale_case(way, call) for way, call in PUBLIC_CALLS.items()),
-        weight_zero_case(name, _counted, 1, n_people),
-        statistical_case(name, _counted, adjacent=everybody, claimed=_WEIGHTS, samples=30_000),
-    ]
+    everybody = without(range(n_people), n_people)
+    return [*cases, statistical_case(name, _counted, adjacent=everybody, claimed=_WEIGHTS, samples=30_000)]

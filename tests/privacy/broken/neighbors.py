@@ -8,8 +8,8 @@ import numpy as np
 
 from hetdp.auditing.audit_all import without
 from hetdp.core.randomness import as_stream
-from hetdp.neighbors import audit_cases, releases, scores
-from hetdp.neighbors.audit_cases import EPSILON, ITEMS, PUBLIC_CALLS, SUBJECTS, WEIGHTS
+from hetdp.neighbors import releases, scores
+from hetdp.neighbors.audit_cases import ITEMS, NAMES_DELTA, PUBLIC_CALLS, WEIGHTS, named
 from hetdp.neighbors.engines.exact import engine as exact
 from hetdp.neighbors.engines.gossip import noisy_scores as gossip
 from hetdp.neighbors.engines.sketch import engine as sketch
@@ -25,10 +25,12 @@ from tests.privacy.broken.base import (
     told_otherwise,
     variant,
 )
+from tests.privacy.internals import neighbors as internals
+from tests.privacy.internals.neighbors import EPSILON, SUBJECTS, sizes
 
 LISTS, SCORES = SUBJECTS["exact engine, one list"], SUBJECTS["gossip engine, one score"]
-BITS, NAMES = SUBJECTS["sketch engine, one sketch tuned for a half"], SUBJECTS["sketch engine, private names"]
-DELTAS = [float(audit_cases._NAMES_DELTA) * weight for weight in WEIGHTS]
+BITS = SUBJECTS["sketch engine, one sketch tuned for a half"]
+DELTAS = [float(NAMES_DELTA) * weight for weight in WEIGHTS]
 
 _NOTHING, _ONE_ITEM = [0.0] * ITEMS, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]
 _ONE_IN_TEN, _TWO_PERCENT = Fraction(1, 10), Fraction(98, 100)
@@ -40,7 +42,7 @@ def _but(item):
 
 def _behind(subject, **broken):
     """Return how to build a subject behind which something that the cases call is broken."""
-    worse = patched(subject, audit_cases, **broken)
+    worse = patched(subject, internals, **broken)
     return lambda broken: worse if broken else subject
 
 
@@ -107,7 +109,7 @@ def _larger_term(broken):
 def _full_names(broken):
     """Names take the whole epsilon of the lists, and not their share of it."""
     full = told_otherwise(epsilon=lambda level: 10 * level)
-    return patched(NAMES, releases, chosen_names=full) if broken else NAMES
+    return patched(named, releases, chosen_names=full) if broken else named
 
 
 def _pairs_at(level, *, members=True):
@@ -132,7 +134,7 @@ def _public(name):
 
 
 _lists, _sketches = _public("kneighbors, exact"), _public("kneighbors, sketch")
-_sizes = partial(_public("kneighbors, exact, cosine"), fits=6)  # smaller, for what is far off
+_sizes = partial(sizes, fits=6)  # smaller, for what is far off
 
 VARIANTS = (
     Variant(

@@ -5,11 +5,14 @@ from fractions import Fraction
 import numpy as np
 
 from hetdp.auditing.audit_all import without
-from hetdp.node import audit_cases, publication
-from hetdp.node.audit_cases import CLAIMS, DIALS, GROUP, PUBLIC_CALLS, published_bits, seen_of_a_group
-from hetdp.node.dials import FULL_DIAL
+from hetdp.core.randomness import as_stream
+from hetdp.node import publication
+from hetdp.node.audit_cases import DIALS, GROUP, PUBLIC_CALLS, seen_of_a_group
+from hetdp.node.dials import FULL_DIAL, draw_bits
 from hetdp.node.storage.ledger import LossLedger
 from tests.privacy.broken.base import Variant, behind, by_replay, by_statistics, patched, told_otherwise
+from tests.privacy.internals import node as internals
+from tests.privacy.internals.node import CLAIMS, published_bits
 
 _published = PUBLIC_CALLS["node, publication"]
 _MOST = FULL_DIAL * 10
@@ -21,7 +24,7 @@ def _but(item):
 
 def _drawn(how):
     """Return how to build the draw of a sketch, broken or repaired."""
-    worse = patched(published_bits, audit_cases, draw_bits=how)
+    worse = patched(published_bits, internals, draw_bits=how)
     return lambda broken: worse if broken else published_bits
 
 
@@ -41,11 +44,11 @@ def _words_for_listed_first():
 
     def publish(profile, size, random_state):
         listed = np.tile(np.array(profile) >= 0.5, size)
-        dials = np.where(listed, np.tile(audit_cases.DIALS, size), 0).astype(np.uint8)
+        dials = np.where(listed, np.tile(DIALS, size), 0).astype(np.uint8)
         order = np.argsort(~listed, kind="stable")
         bits = np.empty(dials.size, dtype=np.bool_)
-        stream = audit_cases.as_stream(random_state)
-        bits[order] = audit_cases.draw_bits(dials[order], epsilon=Fraction(1), stream=stream)
+        stream = as_stream(random_state)
+        bits[order] = draw_bits(dials[order], epsilon=Fraction(1), stream=stream)
         return bits.reshape(size, -1).astype(np.float64)
 
     return publish

@@ -13,19 +13,8 @@ from hetdp.core.randomness import as_stream
 from hetdp.neighbors.audit_cases import ITEMS, WEIGHTS, having
 from hetdp.profiles import Profiles
 from hetdp.profiles.steps import WEIGHT_STEPS
-from hetdp.recommender import audit_cases, crowd, matrix, names
-from hetdp.recommender.audit_cases import (
-    PUBLIC_CALLS,
-    dealt,
-    directed_pairs,
-    everything,
-    fits,
-    head_of_counts,
-    learned,
-    level_of,
-    noise_of_pairs,
-    published,
-)
+from hetdp.recommender import crowd, matrix, names
+from hetdp.recommender.audit_cases import PUBLIC_CALLS, fits, published
 from hetdp.recommender.matrix import MatrixRule
 from hetdp.recommender.settings import ModelSettings
 from hetdp.recommender.sketched import SketchLearning
@@ -39,11 +28,23 @@ from tests.privacy.broken.base import (
     patched,
     told_otherwise,
 )
+from tests.privacy.internals import recommender as internals
+from tests.privacy.internals.recommender import (
+    dealt,
+    directed_pairs,
+    everything,
+    head_of_counts,
+    learned,
+    level_of,
+    noise_of_pairs,
+)
 
 #: Copies of one or six items in a catalogue.
 _COPIES = 30
 #: Two in a hundred more than promised is found at this epsilon, with so many runs.
 _STRONG, _MANY = Fraction(2), 800_000
+#: Items whose counts a matrix of the public calls has.
+_HEAD = 600
 
 
 def _but(item):
@@ -141,8 +142,8 @@ def _one_item(profile, size, random_state, *, epsilon):
     weights = np.full(people.size, float(profile[0]))
     profiles = Profiles.from_pairs(people, copies, weights, item_ids=np.arange(_COPIES))
     counts, _, _ = learned(profiles, stream, epsilon=epsilon, n_head=2)
-    ones = [audit_cases._ones(count, n_people, epsilon) for count in counts]
-    return np.concatenate([audit_cases._shuffled(one, n_people, stream) for one in ones])[:size]
+    ones = [internals._ones(count, n_people, epsilon) for count in counts]
+    return np.concatenate([internals._shuffled(one, n_people, stream) for one in ones])[:size]
 
 
 def _strength(broken):
@@ -164,8 +165,8 @@ def _by_listed(real):
     """How long a profile is depends on items of weight 0."""
 
     def pairs(unit, subject):
-        listed = audit_cases.people(unit, subject, [1.0] * ITEMS)
-        factors = MatrixRule(unit, audit_cases._CLIP).pair_factors(listed.coded, listed.dials)
+        listed = internals.people(unit, subject, [1.0] * ITEMS)
+        factors = MatrixRule(unit, internals._CLIP).pair_factors(listed.coded, listed.dials)
         with patch.object(MatrixRule, "pair_factors", lambda *_: factors):
             return real(unit, subject)
 
@@ -173,8 +174,8 @@ def _by_listed(real):
 
 
 def _exact_diagonal(real):
-    n_pairs = audit_cases._ALL * (audit_cases._ALL + 1) // 2
-    diagonal = np.cumsum(np.arange(audit_cases._ALL) + 1) - 1
+    n_pairs = internals._ALL * (internals._ALL + 1) // 2
+    diagonal = np.cumsum(np.arange(internals._ALL) + 1) - 1
 
     def noisy(exact, **told):
         found = real(exact, **told).reshape(-1, n_pairs)
@@ -191,7 +192,7 @@ def _without_noise(_real):
 _pairs_of_items, _head_of_items = partial(directed_pairs, unit="item"), partial(head_of_counts, unit="item")
 
 
-def _matrix(name, subject, item, where=audit_cases, **broken):
+def _matrix(name, subject, item, where=internals, **broken):
     epsilon, delta = level_of(WEIGHTS[item])
     build = _instead(subject, patched(subject, where, **broken))
     return Variant(name, by_statistics(build, _but(item), {item: epsilon}, {item: delta}))
@@ -201,10 +202,7 @@ def _thin_noise(name, unit):
     sampler = partial(noise_of_pairs, unit=unit)
     thin = lambda real: lambda variance, *rest: real(variance * Fraction(98, 100) ** 2, *rest)  # noqa: E731
     build = _instead(sampler, patched(sampler, matrix, gaussian_integers=thin))
-    return Variant(name, Attack("sampler", build, partial(audit_cases.audit_of_noise, unit=unit)))
-
-
-_published_items = partial(published, unit="item")
+    return Variant(name, Attack("sampler", build, partial(internals.audit_of_noise, unit=unit)))
 
 
 def _own_weights(profile, size, random_state):
@@ -232,7 +230,7 @@ def _sums_at(*, counts=Fraction(1), pairs=Fraction(1)):
 
     def make(real):
         def noisy(exact, *, spread, rho, stream):
-            factor = counts if exact.size == audit_cases._HEAD else pairs
+            factor = counts if exact.size == _HEAD else pairs
             return real(exact, spread=spread, rho=rho * factor, stream=stream)
 
         return noisy
@@ -290,7 +288,7 @@ VARIANTS = (
     Variant(
         "a matrix clipped by what is listed",
         by_replay(
-            _instead(_pairs_of_items, patched(_pairs_of_items, audit_cases, exact_pairs=_by_listed)),
+            _instead(_pairs_of_items, patched(_pairs_of_items, internals, exact_pairs=_by_listed)),
             _but(1),
             {1: 0.0},
             odd_values=False,
@@ -298,7 +296,7 @@ VARIANTS = (
     ),
     Variant(
         "a person's weight from the items",
-        by_replay(_instead(_published_items, _own_weights), _but(1), {1: 0.0}, odd_values=False),
+        by_replay(_instead(published, _own_weights), _but(1), {1: 0.0}, odd_values=False),
     ),
     behind(_public("sketches"), "sketches of the crowd 3 % too sharp", crowd, SketchLearning=_sharper),
     behind(_named, "sketches at the full level, beside names", ModelSettings, model_epsilon=_all_of("epsilon")),

@@ -9,7 +9,7 @@ import hetdp
 from hetdp import Box, queries
 from hetdp.auditing.audit_cases import PUBLIC_CALLS
 from hetdp.core.randomness import RandomState, as_stream
-from hetdp.mechanisms import distortion, stretching, weight_class
+from hetdp.mechanisms import distortion, mechanism as noise_plans, weight_class
 from hetdp.mechanisms.queries.query import ItemwiseQuery
 from hetdp.mechanisms.weight_class import WeightClassesPlan
 from tests.privacy.broken.base import Floats, Variant, behind, by_statistics, narrower, patched
@@ -52,24 +52,24 @@ def _in_two(real):
 
 
 VARIANTS = (
-    behind(_histogram, "a release with noise 2 % too small", stretching, laplace_integers=narrower(_TWO_PERCENT)),
+    behind(_histogram, "a release with noise 2 % too small", noise_plans, laplace_integers=narrower(_TWO_PERCENT)),
     behind(
         PUBLIC_CALLS["hetdp.release, Gaussian histogram"],
         "a Gaussian release with noise 2 % too small",
-        stretching,
+        noise_plans,
         gaussian_integers=narrower(_TWO_PERCENT**2),
     ),
-    behind(_total, "an answer at the level of all", stretching, laplace_integers=narrower(_HALF)),
+    behind(_total, "an answer at the level of all", noise_plans, laplace_integers=narrower(_HALF)),
     behind(
         _classes,
         "a release of weight classes with noise 2 % too small",
-        weight_class,
+        noise_plans,
         laplace_integers=narrower(_TWO_PERCENT),
     ),
     behind(
         PUBLIC_CALLS["hetdp.release, Gaussian weight classes"],
         "a Gaussian release of weight classes with noise 2 % too small",
-        weight_class,
+        noise_plans,
         gaussian_integers=narrower(_TWO_PERCENT**2),
     ),
     behind(

@@ -6,15 +6,8 @@ from functools import lru_cache, partial
 
 from hetdp.auditing.audit_all import without
 from hetdp.noise.samplers import laplace_integers
-from hetdp.tables import audit_cases, release
-from hetdp.tables.audit_cases import (
-    KEY_CLAIMS,
-    KEY_DELTAS,
-    PUBLIC_CALLS,
-    SUM_CLAIMS,
-    chosen_keys,
-    likelihood_ratios,
-)
+from hetdp.tables import release
+from hetdp.tables.audit_cases import PUBLIC_CALLS
 from hetdp.tables.plan import TablePlan
 from hetdp.tables.sums import PEOPLE
 from tests.privacy.broken.base import (
@@ -26,6 +19,8 @@ from tests.privacy.broken.base import (
     patched,
     told_otherwise,
 )
+from tests.privacy.internals import tables as internals
+from tests.privacy.internals.tables import KEY_CLAIMS, KEY_DELTAS, SUM_CLAIMS, chosen_keys, likelihood_ratios
 
 _N_KEYS, _N_PEOPLE = len(KEY_CLAIMS), len(SUM_CLAIMS)
 
@@ -49,27 +44,27 @@ def _in_full(real):
 
     def counts(profile):
         found = real(profile)
-        weight, keys = audit_cases._KEY_PEOPLE[3]
-        return found | ({key: int(weight * audit_cases._STEPS) for key in keys} if profile[3] else {})
+        weight, keys = internals._KEY_PEOPLE[3]
+        return found | ({key: int(weight * internals._STEPS) for key in keys} if profile[3] else {})
 
     return counts
 
 
 def _keys(name, person, **broken):
-    worse = patched(chosen_keys, audit_cases, **broken)
+    worse = patched(chosen_keys, internals, **broken)
     build = lambda broken: worse if broken else chosen_keys  # noqa: E731
     return Variant(name, by_statistics(build, without([person], _N_KEYS), KEY_CLAIMS, KEY_DELTAS))
 
 
 _shown = partial(chosen_keys, counts_shown=True)
-_empty_shown = patched(_shown, audit_cases, counts_of_keys=_with_empty)
+_empty_shown = patched(_shown, internals, counts_of_keys=_with_empty)
 
 
 # Sums of people.
 def _sums(name, person, **broken):
     """Return the variant of the noisy sums for which the cases call something else, seen by one person."""
-    fresh = lru_cache(maxsize=64)(audit_cases.exact_sums)  # its own cache: other functions are called beneath it
-    worse = patched(likelihood_ratios, audit_cases, _known_sums=lambda _: fresh, **broken)
+    fresh = lru_cache(maxsize=64)(internals.exact_sums)  # its own cache: other functions are called beneath it
+    worse = patched(likelihood_ratios, internals, _known_sums=lambda _: fresh, **broken)
     build = lambda broken: worse if broken else likelihood_ratios  # noqa: E731
     return Variant(name, by_statistics(build, without([person], _N_PEOPLE), SUM_CLAIMS))
 

@@ -159,9 +159,9 @@ class Fitted:
 class Engine(ABC):
     """One way to find neighbours, and everything that is to be known about it.
 
-    To add one, write a folder with an object of a class like this in `engine.py`, add its subjects to
-    `neighbors/audit_cases.py`, and name it in `hetdp.neighbors.engines`. Modules of engines import their kernels when
-    they run: names and help texts must not wait for a compiler.
+    To add one, write a folder with an object of a class like this in `engine.py`, add its cases to
+    `neighbors/audit_cases.py` and `tests/privacy/internals`, and name it in `hetdp.neighbors.engines`. Modules of
+    engines import their kernels when they run: names and help texts must not wait for a compiler.
 
     Attributes
     ----------
