@@ -30,15 +30,16 @@ class Release:
     Attributes
     ----------
     value
-        The raw value, as the mechanism releases it: a number, or an array for a histogram. A multiple of `grid`, where
-        there is one. Stretching moves it toward the centre.
+        The raw value, as the mechanism releases it: a number, or an array for a histogram. Stretching moves it toward
+        the centre.
     scale
         Scale of the Laplace noise, or standard deviation of the Gaussian noise; None for other randomness, and where
         noises of several scales add up.
     epsilon, rho
         The level, whichever was used; the other is None.
     grid
-        Step of the public grid.
+        Step of the public grid, where there is one. Released numbers are multiples of it: the value, or the sum of each
+        class.
     guarantee
         The promise, in words and numbers.
     estimate
@@ -239,10 +240,10 @@ def release(
     ledger
         Charged with what each item loses before the values are read. Without one, keeping count is up to you.
     grid
-        A public power of two that the answer is a multiple of. Default: about 2**-40 of the noise scale. A coarse grid
+        A public power of two that released numbers are multiples of. Default: about 2**-40 of the noise scale. A coarse grid
         costs accuracy, never privacy.
     confidence
-        Of the interval.
+        Of the interval, from 0.01 to 0.999999.
     description
         What the history of the ledger calls it. Default: the name of the query.
     random_state
