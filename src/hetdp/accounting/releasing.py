@@ -240,8 +240,8 @@ def release(
     ledger
         Charged with what each item loses before the values are read. Without one, keeping count is up to you.
     grid
-        A public power of two that released numbers are multiples of. Default: about 2**-40 of the noise scale. A coarse grid
-        costs accuracy, never privacy.
+        A public power of two that released numbers are multiples of. Default: about 2**-40 of the noise scale. A coarse
+        grid costs accuracy, never privacy.
     confidence
         Of the interval, from 0.01 to 0.999999.
     description
