@@ -281,7 +281,9 @@ def decades(places: Sequence[float]) -> list[float]:
     return [float(f"{step * 10.0**power:.6g}") for power in range(low, high + 1) for step in steps]
 
 
-def interval_layers(rows: Sequence[Mapping[str, Any]], *, shown: Mapping[str, str]) -> list[Specification]:
+def interval_layers(
+    rows: Sequence[Mapping[str, Any]], *, shown: Mapping[str, str], axis: Mapping[str, Any] | None = None
+) -> list[Specification]:
     """Return the layers that show estimates beside their intervals, a line for each name.
 
     If no row has an estimate, raw values are shown in grey.
@@ -292,20 +294,26 @@ def interval_layers(rows: Sequence[Mapping[str, Any]], *, shown: Mapping[str, st
         Each with `name`, `estimate`, `low`, `high` and `value` (the raw value); None for what is not known.
     shown
         Fields that the tooltip shows, and their titles.
+    axis
+        What the axis of numbers has, as for `amount`.
     """
     known = [row for row in rows if row["estimate"] is not None]
     bounded = [row for row in known if row["low"] is not None]
     released = [row for row in rows if not known and row["value"] is not None]
     neither = [row for row in rows if row not in known and row not in released]
+
+    def along(field: str) -> Specification:
+        return amount(field, **(axis or {}))
+
     at: dict[str, Any] = {"y": name_axis(rows), "tooltip": tooltip(shown)}
     reach = {"type": "rule", "strokeWidth": 7, "strokeCap": "round", "opacity": 0.32, "color": BLUE}
     point = {"type": "point", "filled": True, "size": 64, "opacity": 1, "color": BLUE}
     grey = {"type": "tick", "thickness": 2, "size": 14, "opacity": 1, "color": MUTED}
     words = {"type": "text", "align": "left", "dx": 4, "color": MUTED, "text": "no estimate"}
     layers = [
-        layer(bounded, reach, **at, x=amount("low"), x2={"field": "high"}),
-        layer(known, point, **at, x=amount("estimate")),
-        layer(released, grey, **at, x=amount("value")),
+        layer(bounded, reach, **at, x=along("low"), x2={"field": "high"}),
+        layer(known, point, **at, x=along("estimate")),
+        layer(released, grey, **at, x=along("value")),
         layer(neither, words, **at, x={"value": 0}),
     ]
     return [one for one in layers if one["data"]["values"]]

@@ -143,29 +143,24 @@ class Comparison:
         ]
         title = f"Error of the {self.query} of {self.items:,} items at epsilon = {self.epsilon:g}"
         about = "Simulated from public knowledge, with 95 % intervals. The first is recommended."
-        layers = interval_layers(rows, shown={"name": "mechanism", "shown": "error", "bias": "bias"})
-        words = {"type": "text", "align": "left", "dx": 10}
-        layers.append(layer(rows, words, y=name_axis(rows), x=amount("high"), text=text_of("shown")))
         ticks = {"values": decades([row[end] for row in rows for end in ("low", "high")]), "format": "~g"}
-        for one in layers:  # errors differ by orders of magnitude
-            field = one["encoding"]["x"]["field"]
-            one["encoding"]["x"] = amount(
-                field, "root mean squared error (logarithmic)", scale={"type": "log"}, axis=ticks
-            )
+        axis: dict[str, Any] = {
+            "title": "root mean squared error (logarithmic)",
+            "scale": {"type": "log"},
+            "axis": ticks,
+        }
+        layers = interval_layers(rows, shown={"name": "mechanism", "shown": "error", "bias": "bias"}, axis=axis)
+        words = {"type": "text", "align": "left", "dx": 10}
+        layers.append(layer(rows, words, y=name_axis(rows), x=amount("high", **axis), text=text_of("shown")))
         return drawn({"title": titled(title, about), "width": WIDTH, "height": {"step": 28}, "layer": layers})
 
     def _repr_html_(self) -> str:
         most = _LONGEST * self.recommended.rmse or 1.0
         header = ("mechanism", "error", "bias", f"up to {_LONGEST} times the smallest")
-        rows = [
-            (
-                one.name,
-                f"{one.rmse:.3g} ± {one.uncertainty:.1g}",
-                f"{one.bias:+.2g}",
-                bar(one.rmse / most, f"{one.rmse:.3g}"),
-            )
-            for one in self.contenders
-        ]
+        rows = []
+        for one in self.contenders:
+            error = f"{one.rmse:.3g}"
+            rows.append((one.name, f"{error} ± {one.uncertainty:.1g}", f"{one.bias:+.2g}", bar(one.rmse / most, error)))
         about = f"{self.query} of {self.items:,} items, epsilon = {self.epsilon:g}, simulated"
         table = CardTable(header, rows, numbers=(1, 2))
         return Card("Comparison", about=about, table=table, sentences=[f"Recommended: {self.reason}"]).html()
@@ -316,10 +311,8 @@ def _expected(weights: Expected) -> tuple[Floats, Floats]:
     if isinstance(weights, Policy):
         if weights.labelled:
             raise InvalidInput("must not depend on items", parameter="weights", got=weights.name)
-        levels = weights.values
-        shares = np.concatenate(
-            [[share / len(of)] * len(of) for share, of in zip(weights.shares, weights.weights, strict=True)]
-        )
+        levels, sizes = weights.values, [len(of) for of in weights.weights]
+        shares = np.repeat(np.divide(weights.shares, sizes), sizes)
     elif isinstance(weights, Mapping):
         levels, shares = (float_vector("weights", list(column)) for column in (weights, weights.values()))
     else:

@@ -154,26 +154,39 @@ class Mechanism(ABC):
         """Return what a release would do and cost; `noise`, `amount` and `grid` as for `hetdp.plan`."""
 
 
-class OfQuery(Mechanism):
+class Delegating(Mechanism):
+    """A mechanism that asks what a query or another mechanism asks."""
+
+    @property
+    @abstractmethod
+    def asked(self) -> Query | Mechanism:
+        """What says the question, its domain and what is adjacent."""
+
+    @property
+    def name(self) -> str:
+        return self.asked.name
+
+    @property
+    def domain(self) -> Box:
+        return self.asked.domain
+
+    @property
+    def adjacent(self) -> str:  # type: ignore[override]
+        return self.asked.adjacent
+
+    @property
+    def steps_to_replace(self) -> int:  # type: ignore[override]
+        return self.asked.steps_to_replace
+
+
+class OfQuery(Delegating):
     """A mechanism that answers a query with Laplace or Gaussian noise."""
 
     query: Query
 
     @property
-    def name(self) -> str:
-        return self.query.name
-
-    @property
-    def domain(self) -> Box:
-        return self.query.domain
-
-    @property
-    def adjacent(self) -> str:  # type: ignore[override]
-        return self.query.adjacent
-
-    @property
-    def steps_to_replace(self) -> int:  # type: ignore[override]
-        return self.query.steps_to_replace
+    def asked(self) -> Query:
+        return self.query
 
 
 class NoisePlan(Plan):

@@ -14,17 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from hetdp.core.checks import fraction
 from hetdp.core.errors import InvalidInput
 from hetdp.core.randomness import Stream
-from hetdp.mechanisms.mechanism import Floats, FullLossPlan, Mechanism, Plan, as_weights
+from hetdp.mechanisms.mechanism import Delegating, Floats, FullLossPlan, Mechanism, Plan, as_weights
 from hetdp.mechanisms.queries.query import Query
 from hetdp.mechanisms.stretching import Stretched
 from hetdp.noise.exact_coins import Probability, exponential, toss_kinds
-from hetdp.profiles import Box, PrivacyWeights
+from hetdp.profiles import PrivacyWeights
 
 _MOST_KINDS = 4096
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Sampled(Mechanism):
+class Sampled(Delegating):
     """A mechanism for equal weights, run on a random subset of the items.
 
     Item i is kept with probability (exp(epsilon v_i) - 1) / (exp(epsilon) - 1) and otherwise counts as if its weight
@@ -43,20 +43,8 @@ class Sampled(Mechanism):
         return f"Sampled({self.base!r})"
 
     @property
-    def name(self) -> str:
-        return self.base.name
-
-    @property
-    def domain(self) -> Box:
-        return self.base.domain
-
-    @property
-    def adjacent(self) -> str:  # type: ignore[override]
-        return self.base.adjacent
-
-    @property
-    def steps_to_replace(self) -> int:  # type: ignore[override]
-        return self.base.steps_to_replace
+    def asked(self) -> Mechanism:
+        return self.base
 
     def plan(self, *, noise: str, amount: object, grid: float | None = None) -> "SampledPlan":
         if noise != "laplace":

@@ -3,10 +3,6 @@
 A probability such as 1/(1+exp(x)) is irrational, so no machine number equals it. What a fair decision needs is its
 binary expansion, digit by digit, as far as the random bits make us look. No decision is ever rounded: all is integer
 arithmetic, and floats decide only where their proved error cannot matter. The argument is in docs/proofs/noise.md.
-
-From the bottom up: probabilities (`exponential`, `logistic`, ...); one coin (`bernoulli`); a coin per lane, each of its
-own kind (`toss_kinds`), or of probability exp(-g) for many exponents g (`survive`); a uniform choice (`choose_one`);
-and the same row of coins for 64 lanes at once (`toss`).
 """
 
 from collections.abc import Callable, Sequence
@@ -116,7 +112,7 @@ def binary_digits(probability: Probability, bits: int) -> int:
 def bernoulli(probability: Probability, stream: Stream, *, skip_bits: int = 0) -> bool:
     """Toss a coin that lands True with exactly the given probability.
 
-    Compares a uniform real number in [0, 1), drawn 64 bits at a time, with the expansion of the probability, until
+    A uniform real number in [0, 1), drawn 64 bits at a time, is compared with the expansion of the probability until
     they differ. `skip_bits` leading digits are taken as already found equal.
     """
     known = skip_bits
@@ -241,8 +237,16 @@ def toss(coins: Coins, words: int, stream: Stream) -> Words:
     extra >>= np.uint64(TAIL_BITS - coins.tail_bits)
     tied = np.empty(shape, np.uint64)
     if kernel(settle, words)(pending, extra, coins.tails, bits, tied):
-        _settle_exactly(coins, bits, tied, stream)
+        for place, lane in marked_lanes(tied):
+            if bernoulli(coins.probabilities[place // words], stream, skip_bits=ROUNDS + coins.tail_bits):
+                bits.reshape(-1)[place] |= _ONE << np.uint64(lane)
     return bits
+
+
+def marked_lanes(words: Words) -> list[tuple[int, int]]:
+    """Return the bits that are set: the position of the word and of the bit, in order."""
+    bits = np.unpackbits(words.astype("<u8").reshape(-1).view(np.uint8), bitorder="little")
+    return [divmod(int(bit), _WORD_BITS) for bit in np.flatnonzero(bits)]
 
 
 def compare(heads: Words, random: Words, bits: Words, pending: Words) -> None:
@@ -320,16 +324,6 @@ def lane_position(lane: int, word: int, width: int, words: int) -> int:
     """Where `transpose` writes the number of a lane."""
     part, row = divmod(lane, width)
     return (row * (64 // width) + part) * words + word
-
-
-def _settle_exactly(coins: Coins, bits: Words, tied: Words, stream: Stream) -> None:
-    for coin, word in np.argwhere(tied):
-        for lane in range(64):
-            mark = _ONE << np.uint64(lane)
-            if tied[coin, word] & mark and bernoulli(
-                coins.probabilities[coin], stream, skip_bits=ROUNDS + coins.tail_bits
-            ):
-                bits[coin, word] |= mark
 
 
 # --- Kernels, compiled or not -----------------------------------------------------------------------------------------

@@ -1,9 +1,7 @@
 """Exact discrete Laplace noise as tables that compiled loops use: one draw, and which of many exceed a threshold.
 
-One draw. A geometric variable G with P[G >= g] = exp(-g / scale) is written in base 256. Its digits are independent
-(the argument of docs/proofs/noise.md, eight binary digits at a time): digit j has P[d] proportional to
-exp(-d 256**j / scale). So one random word and one look into a table of 256 numbers give one digit. With a sign that is
-1 with probability 1/(1+exp(1/scale)), "G if the sign is 0, else ~G" is discrete Laplace.
+One draw. As in `samplers`, noise is a geometric variable and a sign, but in base 256: digit j has P[d] proportional to
+exp(-d 256**j / scale), so one random word and one look into a table of 256 numbers give one digit.
 
 Many at once. X is discrete Laplace, r(m) = P[X >= m] = p**m / (1 + p) with p = exp(-1 / scale) and m >= 1. Of B
 candidates with independent noise, Binomial(B, r(m)) reach m; which ones is uniformly random, and by how much each
@@ -40,7 +38,7 @@ _LARGEST_BLOCK_BITS = 16
 
 
 class LaplaceTables(NamedTuple):
-    """What a kernel needs to draw discrete Laplace noise: arrays only, so that compiled code takes it as it is."""
+    """What a kernel needs to draw discrete Laplace noise: arrays only, which compiled code takes as they are."""
 
     sign: NDArray[np.uint64]  # P[negative], two words
     #: `high[j, d]` and `low[j, d]` are the two words of P[digit j <= d].
@@ -67,8 +65,7 @@ def laplace_tables(scale: Fraction) -> LaplaceTables:
     places = 1
     while _BASE**places < BITS * scale:  # beyond it, exp(-128) < 2**-184 is left
         places += 1
-    rows = np.array([_digit_table(_BASE**place / scale) for place in range(places)])
-    high, low = np.ascontiguousarray(rows[..., 0]), np.ascontiguousarray(rows[..., 1])
+    high, low = _halves([_digit_table(_BASE**place / scale) for place in range(places)])
     first_bytes = np.arange(_BASE, dtype=np.uint64) << np.uint64(56)
     guides = np.array([np.searchsorted(row, first_bytes) for row in high]).astype(np.uint8)
     tables = LaplaceTables(as_words([binary_digits(logistic(1 / scale), BITS)])[0], high, low, guides)
@@ -120,14 +117,7 @@ def threshold_tables(scale: Fraction) -> ThresholdTables:
         bits.append(min(_LARGEST_BLOCK_BITS, wanted))
         coins.append(reached >> (_PRECISION - BITS))
         counts.append(as_words(_binomial(reached, bits[-1])))
-    table = np.array(counts)
-    return ThresholdTables(
-        np.array([lowest, distance]),
-        as_words(coins),
-        np.array(bits),
-        np.ascontiguousarray(table[..., 0]),
-        np.ascontiguousarray(table[..., 1]),
-    )
+    return ThresholdTables(np.array([lowest, distance]), as_words(coins), np.array(bits), *_halves(counts))
 
 
 def _binomial(success: int, bits: int) -> list[int]:
@@ -149,3 +139,9 @@ def as_words(values: list[int]) -> NDArray[np.uint64]:
     largest = (1 << BITS) - 1
     halves = [divmod(min(value, largest), 1 << 64) for value in values]
     return np.array(halves, dtype=np.uint64).reshape(-1, 2)
+
+
+def _halves(tables: list[NDArray[np.uint64]]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the high and the low words of tables of the same size, a row for each table."""
+    high, low = np.array(tables).transpose(2, 0, 1).copy()
+    return high, low

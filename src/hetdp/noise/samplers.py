@@ -9,8 +9,8 @@
 
 So a sample is a fixed number of independent coins, and the time to draw it does not depend on its value.
 
-**Truncated Laplace** is Laplace noise that never leaves [-bound, bound]. Samples outside are drawn again, which is
-exact: a sample, given that it lies inside, has this distribution. How many are drawn depends on the noise alone.
+**Truncated Laplace** never leaves [-bound, bound]: samples outside are drawn again, which is exact. How many are drawn
+depends on the noise alone.
 
 **Gaussian**: P[X = x] proportional to exp(-x**2 / (2 * variance)). Magnitudes are cut into blocks of 2**m numbers. One
 random word chooses a block from a table; a second one chooses a number of the block and accepts or rejects it, so that
@@ -34,18 +34,22 @@ from hetdp.noise.exact_coins import (
     CHUNK_WORDS,
     TAIL_BITS,
     Coins,
-    Probability,
     bernoulli,
     exponential,
     finish,
     kernel,
     lane_position,
     logistic,
+    marked_lanes,
     ratio,
     times,
     toss,
     transpose,
 )
+
+Integers = NDArray[np.int64]
+#: A number of samples, or the shape of an array of them.
+Shape = int | tuple[int, ...]
 
 #: Beyond this, a sample would not always fit into 64 bits.
 MAXIMUM_SCALE = 2**52
@@ -75,12 +79,8 @@ _REJECTED, _ACCEPTED, _UNDECIDED = 0, 1, 2
 @overload
 def discrete_laplace(scale: Real, size: None = None, *, random_state: RandomState = None) -> int: ...
 @overload
-def discrete_laplace(
-    scale: Real, size: int | tuple[int, ...], *, random_state: RandomState = None
-) -> NDArray[np.int64]: ...
-def discrete_laplace(
-    scale: Real, size: int | tuple[int, ...] | None = None, *, random_state: RandomState = None
-) -> int | NDArray[np.int64]:
+def discrete_laplace(scale: Real, size: Shape, *, random_state: RandomState = None) -> Integers: ...
+def discrete_laplace(scale: Real, size: Shape | None = None, *, random_state: RandomState = None) -> int | Integers:
     """Draw exact discrete Laplace noise: P[X = x] proportional to exp(-abs(x) / scale).
 
     Parameters
@@ -104,11 +104,9 @@ def discrete_laplace(
 
     Examples
     --------
-    >>> discrete_laplace(scale=10, size=5, random_state=1).dtype
-    dtype('int64')
     >>> noise = discrete_laplace(scale=1000, size=100_000, random_state=1)
-    >>> round(float(abs(noise).mean()))
-    1003
+    >>> noise.dtype, round(float(abs(noise).mean()))
+    (dtype('int64'), 1003)
     """
     exact = fraction("scale", scale)
     if exact > MAXIMUM_SCALE:
@@ -116,99 +114,75 @@ def discrete_laplace(
     return _shaped(partial(laplace_integers, exact), size, as_stream(random_state))
 
 
-def laplace_integers(scale: Fraction, count: int, stream: Stream) -> NDArray[np.int64]:
+def laplace_integers(scale: Fraction, count: int, stream: Stream) -> Integers:
     """Draw `count` exact samples from the given stream (the core of `discrete_laplace`)."""
     if not 0 < scale <= MAXIMUM_SCALE:  # beyond it the kernels would run out of digits
         raise InvalidInput("the scale of the noise must be above 0 and at most 2**52 steps", got=float(scale))
-    design = _laplace_design(scale)
+    coins = _laplace_design(scale)
     out = np.empty(64 * -(-count // 64), dtype=np.int64)
     for begin in range(0, count, 64 * CHUNK_WORDS):
-        _fill_with_laplace(design, stream, out[begin : begin + 64 * CHUNK_WORDS])
+        _fill_with_laplace(coins, stream, out[begin : begin + 64 * CHUNK_WORDS])
     return out[:count]
 
 
-@dataclass(frozen=True)
-class _LaplaceDesign:
-    """The coins of one scale: `digits` coins for G, then the sign, then the overflow G >= 2**digits."""
-
-    digits: int
-    width: int
-    coins: Coins
-    overflow: Probability
-
-
 @lru_cache(maxsize=256)
-def _laplace_design(
-    scale: Fraction, overflow_exponent: int = _OVERFLOW_EXPONENT, tail_bits: int = TAIL_BITS
-) -> _LaplaceDesign:
+def _laplace_design(scale: Fraction, overflow_exponent: int = _OVERFLOW_EXPONENT, tail_bits: int = TAIL_BITS) -> Coins:
+    """Return the coins of one scale: one for each digit of G, then the sign, then the overflow G >= 2**digits."""
     digits = 0
     while 2**digits < overflow_exponent * scale:
         digits += 1
-    overflow = exponential(2**digits / scale)
     coins = [logistic(2**digit / scale) for digit in range(digits)]
-    coins += [logistic(1 / scale), overflow]
-    width = max(8, 1 << digits.bit_length())  # at least digits + 1, so that the top row carries the sign
-    return _LaplaceDesign(digits, width, Coins.of(coins, tail_bits=tail_bits), overflow)
+    return Coins.of([*coins, logistic(1 / scale), exponential(2**digits / scale)], tail_bits=tail_bits)
 
 
-def _fill_with_laplace(design: _LaplaceDesign, stream: Stream, out: NDArray[np.int64]) -> None:
+def _fill_with_laplace(coins: Coins, stream: Stream, out: Integers) -> None:
     words = out.size // 64
-    bits = toss(design.coins, words, stream)
-    sign, overflow = bits[design.digits], bits[design.digits + 1]
-    rows = np.empty((design.width, words), dtype=np.uint64)
-    np.bitwise_xor(bits[: design.digits], sign, out=rows[: design.digits])
-    rows[design.digits :] = sign
+    bits = toss(coins, words, stream)
+    digits, sign, overflow = bits[:-2], bits[-2], bits[-1]
+    width = max(8, 1 << len(digits).bit_length())  # more rows than digits, so that the top row carries the sign
+    rows = np.empty((width, words), dtype=np.uint64)
+    np.bitwise_xor(digits, sign, out=rows[: len(digits)])
+    rows[len(digits) :] = sign
     kernel(transpose, words)(rows, out)
     if overflow.any():
-        _add_overflow(design, overflow, out, stream)
+        _add_overflow(coins, width, overflow, out, stream)
 
 
-def _add_overflow(design: _LaplaceDesign, overflow: NDArray[np.uint64], out: NDArray[np.int64], stream: Stream) -> None:
+def _add_overflow(coins: Coins, width: int, overflow: NDArray[np.uint64], out: Integers, stream: Stream) -> None:
     """Add 2**digits * (1 + geometric) to the magnitude of the marked lanes."""
-    words = overflow.size
-    for word in range(words):
-        for lane in range(64):
-            if not int(overflow[word]) >> lane & 1:
-                continue
-            multiple = 1
-            while bernoulli(design.overflow, stream):
-                multiple += 1
-            position = lane_position(lane, word, design.width, words)
-            small = int(out[position])
-            large = small + (multiple << design.digits) * (-1 if small < 0 else 1)
-            out[position] = _saturated(large)
+    digits = len(coins.probabilities) - 2
+    for word, lane in marked_lanes(overflow):
+        multiple = 1
+        while bernoulli(coins.probabilities[-1], stream):
+            multiple += 1
+        position = lane_position(lane, word, width, overflow.size)
+        small = int(out[position])
+        out[position] = _saturated(small + (multiple << digits) * (-1 if small < 0 else 1))
 
 
-def truncated_laplace_integers(scale: Fraction, bound: int, count: int, stream: Stream) -> NDArray[np.int64]:
+def truncated_laplace_integers(scale: Fraction, bound: int, count: int, stream: Stream) -> Integers:
     """Draw `count` exact samples of discrete Laplace noise, given that it lies in [-bound, bound].
 
-    Parameters
-    ----------
-    scale
-        Positive, at most 2**52. A bound far below it is slow: about scale / bound samples are drawn for each.
-    bound
-        At least 0, below 2**63.
-    count
-        How many.
-    stream
-        Where the random words come from.
-
-    Examples
-    --------
-    >>> from hetdp.core.randomness import seeded_stream
-    >>> noise = truncated_laplace_integers(Fraction(10), 15, 1000, seeded_stream(1))
-    >>> int(noise.min()), int(noise.max())
-    (-15, 15)
+    A bound far below the scale is slow: about scale / bound samples are drawn for each.
     """
     if whole("bound", bound, minimum=0) >= _INT64_MAX:  # where samples saturate
         raise InvalidInput("must be below 2**63 - 1", parameter="bound", got=bound)
+
+    def inside(wanted: int) -> Integers:
+        drawn = laplace_integers(scale, wanted, stream)
+        return drawn[(drawn >= -bound) & (drawn <= bound)]
+
+    return _filled(count, inside)
+
+
+def _filled(count: int, draw: Callable[[int], Integers]) -> Integers:
+    """Return `count` samples; `draw` is told how many are missing, and may return fewer or more."""
     out = np.empty(count, dtype=np.int64)
     filled = 0
     while filled < count:
-        drawn = laplace_integers(scale, count - filled, stream)
-        inside = drawn[(drawn >= -bound) & (drawn <= bound)]
-        out[filled : filled + inside.size] = inside
-        filled += inside.size
+        drawn = draw(count - filled)[: count - filled]
+        out[filled : filled + drawn.size] = drawn
+        filled += drawn.size
     return out
 
 
@@ -218,22 +192,16 @@ def truncated_laplace_integers(scale: Fraction, bound: int, count: int, stream: 
 @overload
 def discrete_gaussian(sigma: Real, size: None = None, *, random_state: RandomState = None) -> int: ...
 @overload
-def discrete_gaussian(
-    sigma: Real, size: int | tuple[int, ...], *, random_state: RandomState = None
-) -> NDArray[np.int64]: ...
-def discrete_gaussian(
-    sigma: Real, size: int | tuple[int, ...] | None = None, *, random_state: RandomState = None
-) -> int | NDArray[np.int64]:
+def discrete_gaussian(sigma: Real, size: Shape, *, random_state: RandomState = None) -> Integers: ...
+def discrete_gaussian(sigma: Real, size: Shape | None = None, *, random_state: RandomState = None) -> int | Integers:
     """Draw exact discrete Gaussian noise: P[X = x] proportional to exp(-x**2 / (2 * sigma**2)).
 
     Parameters
     ----------
     sigma
         Positive, below 2**52; taken exactly.
-    size
-        Number of samples or a shape; None for one plain int.
-    random_state
-        None draws from the secure stream; a whole number seeds a simulation.
+    size, random_state
+        As for `discrete_laplace`.
 
     Privacy
     -------
@@ -251,29 +219,20 @@ def discrete_gaussian(
     return _shaped(partial(gaussian_integers, exact**2), size, as_stream(random_state))
 
 
-def _shaped(
-    draw: Callable[[int, Stream], NDArray[np.int64]], size: int | tuple[int, ...] | None, stream: Stream
-) -> int | NDArray[np.int64]:
+def _shaped(draw: Callable[[int, Stream], Integers], size: Shape | None, stream: Stream) -> int | Integers:
     if size is None:
         return int(draw(1, stream)[0])
     shape = tuple(whole("size", part, minimum=0) for part in (size if isinstance(size, tuple) else (size,)))
     return draw(math.prod(shape), stream).reshape(shape)
 
 
-def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> NDArray[np.int64]:
+def gaussian_integers(variance: Fraction, count: int, stream: Stream) -> Integers:
     """Draw `count` exact samples of the given rational variance (the core of `discrete_gaussian`)."""
     if not 0 < variance < MAXIMUM_SCALE**2:
         raise InvalidInput("the standard deviation of the noise must be above 0 and below 2**52 steps")
     design = _gaussian_design(variance)
-    out = np.empty(count, dtype=np.int64)
-    filled = 0
-    while filled < count:
-        # At least 95 % of the candidates are accepted, or about half of them where nearly all noise is 0.
-        candidates = 4 + 17 * min(count - filled, 32 * CHUNK_WORDS) // 16
-        accepted = _gaussian_batch(design, candidates, stream)[: count - filled]
-        out[filled : filled + accepted.size] = accepted
-        filled += accepted.size
-    return out
+    # At least 95 % of the candidates are accepted, or about half of them where nearly all noise is 0.
+    return _filled(count, lambda left: _gaussian_batch(design, 4 + 17 * min(left, 32 * CHUNK_WORDS) // 16, stream))
 
 
 class _Table(NamedTuple):
@@ -285,7 +244,7 @@ class _Table(NamedTuple):
     head_shift: int
     #: Of the 2**55 words of a cell, the first `shares[cell]` mean the block `cell`, the rest the block `others[cell]`.
     shares: NDArray[np.uint64]
-    others: NDArray[np.int64]
+    others: Integers
     #: The acceptance probability at the lower end of each block; nan for the last entry, so that floats decide nothing.
     ratios: NDArray[np.float64]
     #: 1 / (2 * variance), cut off where blocks hold a single magnitude and it has no influence.
@@ -351,7 +310,7 @@ def _densities(slope: Fraction, count: int) -> list[int]:
     return densities
 
 
-def _alias_table(weights: list[int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def _alias_table(weights: list[int]) -> tuple[NDArray[np.uint64], Integers]:
     """Spread weights over cells of equal size, at most two to a cell (Walker's alias method, in integers)."""
     size = 1 << _SHARE_BITS
     left = weights + [0] * (_CELLS - len(weights))
@@ -369,7 +328,7 @@ def _alias_table(weights: list[int]) -> tuple[NDArray[np.uint64], NDArray[np.int
     return np.array(left, dtype=np.uint64), np.array(others, dtype=np.int64)
 
 
-def propose(table: _Table, words: NDArray[np.uint64], out: NDArray[np.int64], verdicts: NDArray[np.int8]) -> None:
+def propose(table: _Table, words: NDArray[np.uint64], out: Integers, verdicts: NDArray[np.int8]) -> None:
     """Kernel: turn pairs of words into candidates; accept or reject those for which floats are certain."""
     share_mask = np.uint64((1 << _SHARE_BITS) - 1)
     sign_bit = np.uint64(1 << _SHARE_BITS)
@@ -401,7 +360,7 @@ def propose(table: _Table, words: NDArray[np.uint64], out: NDArray[np.int64], ve
         verdicts[lane] = _REJECTED if negative and magnitude == 0 else verdict  # 0 must not count twice
 
 
-def _gaussian_batch(design: _GaussianDesign, candidates: int, stream: Stream) -> NDArray[np.int64]:
+def _gaussian_batch(design: _GaussianDesign, candidates: int, stream: Stream) -> Integers:
     """Draw some candidates and return those that are accepted, in the order in which they were drawn."""
     words = stream.words(2 * candidates)
     out, verdicts = np.empty(candidates, dtype=np.int64), np.empty(candidates, dtype=np.int8)
@@ -409,7 +368,7 @@ def _gaussian_batch(design: _GaussianDesign, candidates: int, stream: Stream) ->
     for lane in np.flatnonzero(verdicts == _UNDECIDED):
         value, verdicts[lane] = _decide(design, int(out[lane]), int(words[2 * lane + 1]), stream)
         out[lane] = _saturated(value)
-    accepted: NDArray[np.int64] = out[verdicts == _ACCEPTED]
+    accepted: Integers = out[verdicts == _ACCEPTED]
     return accepted
 
 

@@ -18,6 +18,8 @@ from hetdp.sketching.bit_law import GROUP_WORDS, ROUNDS, SketchTables
 
 Words = NDArray[np.uint64]
 Matrix = NDArray[np.uint64]
+Places = NDArray[np.int64]
+Indices = NDArray[np.int32]
 
 _ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _ONE = np.uint64(1)
@@ -30,7 +32,7 @@ _KEY_PURPOSE = np.uint64(24)
 
 
 @kernel
-def item_group_blocks(items: NDArray[np.int64], first_group: int, groups: int, purpose: int, out: Matrix) -> int:
+def item_group_blocks(items: Places, first_group: int, groups: int, purpose: int, out: Matrix) -> int:
     """Write the blocks for the first digits of `groups` groups of users of each item; return how many."""
     each = ROUNDS * GROUP_WORDS // 2
     place = 0
@@ -45,7 +47,7 @@ def item_group_blocks(items: NDArray[np.int64], first_group: int, groups: int, p
 
 
 @kernel
-def item_user_blocks(items: NDArray[np.int64], users: NDArray[np.int64], purpose: int, out: Matrix) -> None:
+def item_user_blocks(items: Places, users: Places, purpose: int, out: Matrix) -> None:
     """Write one block for each (item, user)."""
     for place in range(items.size):
         out[place, 0] = np.uint64(items[place]) | (np.uint64(users[place]) << _HALF)
@@ -68,9 +70,7 @@ def person_blocks(keys: Matrix, groups: int, purpose: int, out: Matrix) -> int:
 
 
 @kernel
-def person_item_blocks(
-    keys: Matrix, people: NDArray[np.int64], items: NDArray[np.int64], purpose: int, out: Matrix
-) -> None:
+def person_item_blocks(keys: Matrix, people: Places, items: Places, purpose: int, out: Matrix) -> None:
     """Write one block for each (person, item)."""
     for place in range(items.size):
         out[place, 0] = keys[people[place], 0]
@@ -116,7 +116,7 @@ def compare(random: Words, head: Words, last_word: int, last_bits: int, bits: Ma
 
 
 @kernel
-def open_coins(pending: Matrix, first_column: int, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
+def open_coins(pending: Matrix, first_column: int, rows: Places, columns: Places) -> None:
     """Write row and column of every pending coin."""
     place = 0
     for row in range(pending.shape[0]):
@@ -146,14 +146,7 @@ def bit_position(lane: Any) -> int:  # noqa: ANN401  (uint64 scalar)
 
 
 @kernel
-def settle(
-    digits: Matrix,
-    tail: Words,
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    first_column: int,
-    bits: Matrix,
-) -> None:
+def settle(digits: Matrix, tail: Words, rows: Places, columns: Places, first_column: int, bits: Matrix) -> None:
     """Decide pending coins by 128 further digits each."""
     for place in range(rows.size):
         if digits[place, 0] < tail[0] or (digits[place, 0] == tail[0] and digits[place, 1] < tail[1]):
@@ -173,13 +166,7 @@ def land(digits: Matrix, codes: NDArray[np.uint8], tables: SketchTables, landed:
 
 
 @kernel
-def sort_pairs(
-    indptr: NDArray[np.int64],
-    items: NDArray[np.int32],
-    landed: NDArray[np.bool_],
-    free: NDArray[np.int64],
-    users: NDArray[np.int32],
-) -> None:
+def sort_pairs(indptr: Places, items: Indices, landed: NDArray[np.bool_], free: Places, users: Indices) -> None:
     """Write the users of the landed pairs by item, in ascending order; `free` holds where each item begins."""
     for user in range(indptr.size - 1):
         for place in range(indptr[user], indptr[user + 1]):
@@ -189,9 +176,7 @@ def sort_pairs(
 
 
 @kernel
-def set_bits_of_users(
-    items: NDArray[np.int64], indptr: NDArray[np.int64], users: NDArray[np.int32], first_user: int, bits: Matrix
-) -> None:
+def set_bits_of_users(items: Places, indptr: Places, users: Indices, first_user: int, bits: Matrix) -> None:
     """Set the bits of the users whose second coin landed; a row is an item, and `indptr` says where its users are."""
     end_user = first_user + 64 * bits.shape[1]
     for row in range(items.size):
@@ -202,9 +187,7 @@ def set_bits_of_users(
 
 
 @kernel
-def set_bits_of_items(
-    indptr: NDArray[np.int64], items: NDArray[np.int32], landed: NDArray[np.bool_], bits: Matrix
-) -> None:
+def set_bits_of_items(indptr: Places, items: Indices, landed: NDArray[np.bool_], bits: Matrix) -> None:
     """Set the bits of the items whose second coin landed; a row is a person, and `indptr` says where items are."""
     for person in range(indptr.size - 1):
         for place in range(indptr[person], indptr[person + 1]):

@@ -32,6 +32,8 @@ from hetdp.noise.exact_coins import Probability, binary_digits, complement, expo
 from hetdp.noise.lookup_tables import BITS, as_words
 from hetdp.profiles.steps import WEIGHT_STEPS
 
+Number = Fraction | float
+
 #: Digits of q compared for 64 users at once; one coin in 256 needs the next 128, and gets them for itself.
 ROUNDS = 8
 #: Words of 64 users whose random digits come together; columns are made in multiples of it.
@@ -43,25 +45,15 @@ _LARGEST_EXPONENT = 700.0
 
 
 def as_tuning(tuned_for: Real) -> Fraction:
-    """Return the weight that sketches are tuned for as an exact fraction, or refuse it.
-
-    Examples
-    --------
-    >>> as_tuning(0.75), as_tuning(1)
-    (Fraction(3, 4), Fraction(1, 1))
-    """
+    """Return the weight that sketches are tuned for as an exact fraction, or refuse it."""
     weight = fraction("tuned_for", tuned_for)
     if weight > 1:
         raise InvalidInput("must be above 0 and at most 1", parameter="tuned_for", got=tuned_for)
     return weight
 
 
-def chance_of_one(
-    epsilon: Fraction | float, weight: float = 0.0, *, tuned_for: Fraction | float = USUAL_TUNING
-) -> float:
+def chance_of_one(epsilon: Number, weight: float = 0.0, *, tuned_for: Number = USUAL_TUNING) -> float:
     """Return p(weight), the probability that the bit of an item of some weight is 1, as a float for estimates.
-
-    Bits are drawn with the exact probability.
 
     Parameters
     ----------
@@ -82,7 +74,7 @@ def chance_of_one(
     return math.exp(-level * (best - weight)) / below if weight <= best else 1.0 - math.exp(-level * weight) / below
 
 
-def contrast(epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING) -> float:
+def contrast(epsilon: Number, *, tuned_for: Number = USUAL_TUNING) -> float:
     """Return p(1) - q: how much likelier a one is for an item of weight 1 than for an absent item.
 
     That is (1 - q) (1 - exp(-epsilon)), and 1 - 2q for sketches tuned for weight 1.
@@ -129,11 +121,7 @@ class SketchTables(NamedTuple):
 
 @lru_cache(maxsize=64)
 def sketch_tables(epsilon: Fraction, tuned_for: Fraction = USUAL_TUNING) -> SketchTables:
-    """Return the tables for an epsilon, computed in integers.
-
-    Bits have their probability to within 2**-127. Rounding is directed, so that likelihood ratios never exceed
-    exp(epsilon v).
-    """
+    """Return the tables for an epsilon, computed in integers: bits have their probability to within 2**-127."""
     base = binary_digits(logistic(epsilon * tuned_for), ROUNDS + BITS) + 1  # q is irrational: one more is its ceiling
     head, tail = base >> BITS, base & ((1 << BITS) - 1)
     digits = [head >> (ROUNDS - 1 - place) & 1 for place in range(ROUNDS)]

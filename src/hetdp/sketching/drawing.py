@@ -23,6 +23,9 @@ from hetdp.noise.exact_coins import toss_kinds
 from hetdp.profiles.steps import CodedProfiles
 from hetdp.sketching.bit_law import GROUP_WORDS, ROUNDS, USUAL_TUNING, chance_of_one, coins, contrast, sketch_tables
 
+Words = NDArray[np.uint64]
+Places = NDArray[np.int64]
+
 #: Users whose bits are made together; columns come in multiples of it.
 GROUP_USERS = 64 * GROUP_WORDS
 #: Blocks of AES handled together: 1 MiB, so that they stay in the cache.
@@ -72,9 +75,7 @@ class _KeyedBits:
         message = "keyed bits cannot be pickled: their key must not leave this process"
         raise TypeError(message)
 
-    def _first_coins(
-        self, blocks: NDArray[np.uint64], bits: NDArray[np.uint64], n_columns: int, first_column: int = 0
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _first_coins(self, blocks: Words, bits: Words, n_columns: int, first_column: int = 0) -> tuple[Places, Places]:
         """Toss first coins into `bits`; return row and column of those that their first digits do not decide."""
         last_word, last_bits = divmod(n_columns - first_column, 64)
         pending = np.empty(bits.shape, dtype=np.uint64)
@@ -84,11 +85,13 @@ class _KeyedBits:
         self._kernels.open_coins(pending, first_column, rows, columns)
         return rows, columns
 
-    def _second_coins(
-        self,
-        coded: CodedProfiles,
-        words: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.uint64]],
-    ) -> NDArray[np.bool_]:
+    def _words(self, write_blocks: Callable[..., None], *coins: Words | Places, purpose: int) -> Words:
+        """Return two words for each coin; `coins` are what the kernel `write_blocks` names them by."""
+        blocks = np.empty((coins[-1].size, 2), dtype=np.uint64)
+        write_blocks(*coins, purpose, blocks)
+        return self._cipher.encrypt(blocks)
+
+    def _second_coins(self, coded: CodedProfiles, words: Callable[[Places, Places], Words]) -> NDArray[np.bool_]:
         """Return which second coins of all pairs are 1; `words` gives the digits of some people and their items."""
         people = np.repeat(np.arange(coded.n_users), coded.sizes)
         landed = np.empty(coded.items.size, dtype=np.bool_)
@@ -115,7 +118,8 @@ class Sketches(_KeyedBits):
         super().__init__(stream.key(), epsilon=epsilon, tuned_for=tuned_for)
         self.n_users, self.n_items = coded.n_users, coded.n_items
         self.simulated = stream.simulated
-        landed = self._second_coins(coded, lambda users, items: self._words(items, users, _EXTRA))
+        write = self._kernels.item_user_blocks
+        landed = self._second_coins(coded, lambda users, items: self._words(write, items, users, purpose=_EXTRA))
         counts = np.bincount(coded.items[landed], minlength=coded.n_items)
         self._indptr = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
         self._users = np.empty(self._indptr[-1], dtype=np.int32)
@@ -139,7 +143,7 @@ class Sketches(_KeyedBits):
         """Groups of `GROUP_USERS` users."""
         return -(-self.n_users // GROUP_USERS)
 
-    def rows(self, items: NDArray[np.integer], out: NDArray[np.uint64], *, first_group: int = 0) -> None:
+    def rows(self, items: NDArray[np.integer], out: Words, *, first_group: int = 0) -> None:
         """Write the published bits of some items, one row each, for as many groups of users as a row of `out` holds."""
         chosen = np.ascontiguousarray(items, dtype=np.int64)
         groups = out.shape[1] // GROUP_WORDS
@@ -152,7 +156,7 @@ class Sketches(_KeyedBits):
             bits = out[begin : begin + part.size]
             used = self._kernels.item_group_blocks(part, first_group, groups, _HEAD, blocks)
             rows, users = self._first_coins(blocks[:used], bits, self.n_users, first_user)
-            digits = self._words(part[rows], users, _TAIL)
+            digits = self._words(self._kernels.item_user_blocks, part[rows], users, purpose=_TAIL)
             self._kernels.settle(digits, self._tables.tail, rows, users, first_user, bits)
             self._kernels.set_bits_of_users(part, self._indptr, self._users, first_user, bits)
 
@@ -173,22 +177,11 @@ class Sketches(_KeyedBits):
             self._kernels.column_bits(bits[: items.size], column, ones[begin : begin + items.size])
         return np.packbits(ones, bitorder="little")
 
-    def _words(self, items: NDArray[np.int64], users: NDArray[np.int64], purpose: int) -> NDArray[np.uint64]:
-        """Return two words for each item and user."""
-        blocks = np.empty((items.size, 2), dtype=np.uint64)
-        self._kernels.item_user_blocks(items, users, purpose, blocks)
-        return self._cipher.encrypt(blocks)
 
-
-def person_keys(secret: bytes, labels: Iterable[int | str]) -> NDArray[np.uint64]:
+def person_keys(secret: bytes, labels: Iterable[int | str]) -> Words:
     """Return the key of each person, a row of 88 bits; callers must refuse two people with the same key.
 
     Labels are canonical ids; a number and a text are two people. Without the secret, keys look random.
-
-    Examples
-    --------
-    >>> person_keys(bytes(32), ["ann", 7, "7"]).shape
-    (3, 2)
     """
     started = hashlib.blake2b(key=secret, digest_size=_KEY_BYTES, person=b"hetdp-person")
     digests = bytearray()
@@ -204,31 +197,13 @@ def person_keys(secret: bytes, labels: Iterable[int | str]) -> NDArray[np.uint64
 class PeopleBits(_KeyedBits):
     """The sketches of people who come in parts.
 
-    Parameters
-    ----------
-    secret
-        32 bytes from `Stream.key`, for one fit. Anyone who has it can remove the noise from the bits.
-    epsilon
-        Privacy loss of an item of weight 1.
-    n_items
-        Size of the catalogue.
+    Bits depend on a `secret` of 32 bytes from `Stream.key`. Anyone who has it can remove the noise from the bits.
 
     Privacy
     -------
     Item i of a person has a privacy loss of epsilon * v_i against everybody together, however often the bits are
     computed with the same secret (docs/proofs/recommender.md). Another secret is another draw, and spends as much
     again.
-
-    Examples
-    --------
-    >>> from hetdp import Profiles
-    >>> from hetdp.profiles.steps import code_profiles
-    >>> coded = code_profiles(Profiles.from_pairs(["ann", "bob"], ["tea", "jazz"]))
-    >>> bits = PeopleBits(bytes(32), epsilon=Fraction(1), n_items=2)
-    >>> keys = person_keys(bytes(32), ["ann", "bob"])
-    >>> words = bits.words(keys, coded)
-    >>> words.shape, bool((words == bits.words(keys, coded)).all())
-    ((2, 8), True)
     """
 
     def __init__(self, secret: bytes, *, epsilon: Fraction, n_items: int) -> None:
@@ -243,7 +218,7 @@ class PeopleBits(_KeyedBits):
         """Words of 64 items in a row; groups of words are drawn whole."""
         return -(-self.n_items // (64 * GROUP_WORDS)) * GROUP_WORDS
 
-    def words(self, keys: NDArray[np.uint64], coded: CodedProfiles) -> NDArray[np.uint64]:
+    def words(self, keys: Words, coded: CodedProfiles) -> Words:
         """Return the bits of each person as a row of words, first item in the lowest bit; spare bits are 0."""
         out = np.empty((keys.shape[0], self.n_words), dtype=np.uint64)
         each = self.n_words * ROUNDS // 2
@@ -253,16 +228,11 @@ class PeopleBits(_KeyedBits):
             part, bits = keys[begin : begin + batch], out[begin : begin + batch]
             used = self._kernels.person_blocks(part, self.n_words // GROUP_WORDS, _HEAD, blocks)
             people, items = self._first_coins(blocks[:used], bits, self.n_items)
-            digits = self._words(part, people, items, _TAIL)
+            digits = self._words(self._kernels.person_item_blocks, part, people, items, purpose=_TAIL)
             self._kernels.settle(digits, self._tables.tail, people, items, 0, bits)
-        landed = self._second_coins(coded, lambda people, items: self._words(keys, people, items, _EXTRA))
+        write = self._kernels.person_item_blocks
+        landed = self._second_coins(
+            coded, lambda people, items: self._words(write, keys, people, items, purpose=_EXTRA)
+        )
         self._kernels.set_bits_of_items(coded.indptr, coded.items, landed, out)
         return out
-
-    def _words(
-        self, keys: NDArray[np.uint64], people: NDArray[np.int64], items: NDArray[np.int64], purpose: int
-    ) -> NDArray[np.uint64]:
-        """Return two words for each person and item."""
-        blocks = np.empty((items.size, 2), dtype=np.uint64)
-        self._kernels.person_item_blocks(keys, people, items, purpose, blocks)
-        return self._cipher.encrypt(blocks)

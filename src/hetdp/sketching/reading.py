@@ -11,13 +11,14 @@ candidate does with probability t, the best of n does with probability 1 - (1 - 
 import math
 import sys
 from collections.abc import Collection, Sequence
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hetdp.sketching.bit_law import USUAL_TUNING, chance_of_one, contrast
+from hetdp.sketching.bit_law import USUAL_TUNING, Number, chance_of_one, contrast
 from hetdp.sketching.drawing import pack
+
+Floats = NDArray[np.float64]
 
 #: A result is significant if noise alone gives it to the best of all candidates less often than this.
 RARE = 0.05
@@ -47,16 +48,11 @@ def ones_among(sketches: Sequence[bytes], places: Collection[int], *, size: int)
     mask = np.zeros(size, dtype=np.bool_)
     mask[list(places)] = True
     packed = np.frombuffer(pack(mask), dtype=np.uint8)
-    counts = np.empty(len(sketches), dtype=np.int64)
-    for place, sketch in enumerate(sketches):
-        common = np.frombuffer(sketch, dtype=np.uint8) & packed
-        counts[place] = np.bitwise_count(common).sum(dtype=np.int64)
-    return counts
+    common = (np.frombuffer(sketch, dtype=np.uint8) & packed for sketch in sketches)
+    return np.fromiter((np.bitwise_count(bits).sum(dtype=np.int64) for bits in common), np.int64, len(sketches))
 
 
-def items_behind(
-    ones: ArrayLike, bits: ArrayLike, epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING
-) -> NDArray[np.float64]:
+def items_behind(ones: ArrayLike, bits: ArrayLike, epsilon: Number, *, tuned_for: Number = USUAL_TUNING) -> Floats:
     """Estimate how many items are present among those of some bits: unbiased if all weigh 1.
 
     Parameters
@@ -74,18 +70,16 @@ def items_behind(
     (500.0, 0.0)
     """
     by_chance = np.asarray(bits) * chance_of_one(epsilon, tuned_for=tuned_for)
-    estimate: NDArray[np.float64] = (np.asarray(ones) - by_chance) / contrast(epsilon, tuned_for=tuned_for)
+    estimate: Floats = (np.asarray(ones) - by_chance) / contrast(epsilon, tuned_for=tuned_for)
     return estimate
 
 
-def items_behind_error(bits: int, epsilon: Fraction | float, *, tuned_for: Fraction | float = USUAL_TUNING) -> float:
+def items_behind_error(bits: int, epsilon: Number, *, tuned_for: Number = USUAL_TUNING) -> float:
     """Return the standard deviation of `items_behind` if all items are absent.
 
     Parameters
     ----------
-    bits
-        The number of bits.
-    epsilon, tuned_for
+    bits, epsilon, tuned_for
         As for `items_behind`.
     """
     q = chance_of_one(epsilon, tuned_for=tuned_for)
@@ -93,16 +87,12 @@ def items_behind_error(bits: int, epsilon: Fraction | float, *, tuned_for: Fract
 
 
 def item_shares(
-    ones: NDArray[np.integer],
-    n_users: int,
-    epsilon: Fraction | float,
-    *,
-    tuned_for: Fraction | float = USUAL_TUNING,
-) -> NDArray[np.float64]:
+    ones: NDArray[np.integer], n_users: int, epsilon: Number, *, tuned_for: Number = USUAL_TUNING
+) -> Floats:
     """Estimate the share of users who have each item from the number of ones in all sketches.
 
     Estimates are shrunk towards the mean over all items, the more the noisier they are (Stein), and kept above 0. An
-    owner who weighs an item below 1 counts for less.
+    owner with a weight below 1 counts for less.
 
     Parameters
     ----------
@@ -120,29 +110,23 @@ def item_shares(
     centre = plain.mean()
     variance = max(float(plain.var()) - noise, 0.0)
     trust = variance / (variance + noise) if variance > 0.0 else 0.0
-    shares: NDArray[np.float64] = np.clip(centre + trust * (plain - centre), _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE)
+    shares: Floats = np.clip(centre + trust * (plain - centre), _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE)
     return shares
 
 
 def item_owners(
-    ones: NDArray[np.integer],
-    n_users: int,
-    epsilon: Fraction | float,
-    *,
-    tuned_for: Fraction | float = USUAL_TUNING,
-) -> NDArray[np.float64]:
+    ones: NDArray[np.integer], n_users: int, epsilon: Number, *, tuned_for: Number = USUAL_TUNING
+) -> Floats:
     """Estimate how many users own each item from the number of ones in all sketches.
 
     The distribution of the number of owners is learned from all items of the catalogue (the noise is deconvolved). The
     estimate of an item is the mean number of owners given its ones. Where most items have few owners, its error is
-    smaller than that of `item_shares`. An owner who weighs an item below 1 counts for less.
+    smaller than that of `item_shares`. An owner with a weight below 1 counts for less.
 
     Parameters
     ----------
-    ones, n_users
+    ones, n_users, epsilon, tuned_for
         As for `item_shares`.
-    epsilon, tuned_for
-        As for `items_behind`.
 
     Examples
     --------
@@ -161,17 +145,11 @@ def item_owners(
         given /= given.sum(axis=1, keepdims=True)
         common = often @ given / ones.size
         given = likely * common
-    found: NDArray[np.float64] = np.minimum(given @ owners / given.sum(axis=1), n_users)[which]
+    found: Floats = np.minimum(given @ owners / given.sum(axis=1), n_users)[which]
     return found
 
 
-def _likelihood(
-    ones: NDArray[np.integer],
-    owners: NDArray[np.float64],
-    n_users: int,
-    epsilon: Fraction | float,
-    tuned_for: Fraction | float,
-) -> NDArray[np.float64]:
+def _likelihood(ones: NDArray[np.integer], owners: Floats, n_users: int, epsilon: Number, tuned_for: Number) -> Floats:
     """Return the likelihood of numbers of ones by numbers of owners, up to a factor per row: a saddlepoint formula.
 
     The number of ones is the sum of two binomials, with the odds a and b of a one. Tilted by z = exp(s), its mean is
@@ -190,17 +168,11 @@ def _likelihood(
         + others * (np.log1p(b * tilt) - math.log1p(b))
         - np.where(x > 0, x * np.log(np.where(x > 0, tilt, 1.0)) + np.log(2.0 * np.pi * spread + (x == 0)) / 2.0, 0.0)
     )
-    likely: NDArray[np.float64] = np.exp(log - log.max(axis=1, keepdims=True))
+    likely: Floats = np.exp(log - log.max(axis=1, keepdims=True))
     return likely
 
 
-def bit_values(
-    owners: NDArray[np.float64],
-    n_users: int,
-    epsilon: Fraction | float,
-    *,
-    tuned_for: Fraction | float = USUAL_TUNING,
-) -> NDArray[np.float64]:
+def bit_values(owners: Floats, n_users: int, epsilon: Number, *, tuned_for: Number = USUAL_TUNING) -> Floats:
     """Return the value of a one of each item: by how much it raises the probability of an owner, over log(3 + owners).
 
     Nearly every one of an item with few owners is noise. An item that most people own says little about two people who
@@ -215,14 +187,14 @@ def bit_values(
     q, p = (chance_of_one(epsilon, weight, tuned_for=tuned_for) for weight in (0.0, 1.0))
     if_one = share * p / (share * p + (1.0 - share) * q)
     if_zero = share * (1.0 - p) / (share * (1.0 - p) + (1.0 - share) * (1.0 - q))
-    values: NDArray[np.float64] = (if_one - if_zero) / np.log(_COMMON + owners)
+    values: Floats = (if_one - if_zero) / np.log(_COMMON + owners)
     return values
 
 
 # --- Significance
 
 
-def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArray[np.float64]:
+def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> Floats:
     """Return the probability of at least `counts` successes in `trials` independent trials; nan stays nan.
 
     The exact binomial law: a normal approximation is far too small for rare successes.
@@ -235,7 +207,7 @@ def binomial_tail(counts: ArrayLike, trials: ArrayLike, chance: float) -> NDArra
     return np.where(np.isnan(wanted), np.nan, np.concatenate(laws)[starts + places])
 
 
-def _tails(trials: int, chance: float) -> NDArray[np.float64]:
+def _tails(trials: int, chance: float) -> Floats:
     """Return P[at least c] for c = 0, ..., trials + 1. Without scipy, which would take 25 MB of a node's memory."""
     done = np.arange(trials)
     # A huge epsilon rounds the probability to 0 or 1, whose logarithms are infinite.
@@ -248,12 +220,12 @@ def _tails(trials: int, chance: float) -> NDArray[np.float64]:
     return np.append(tails, 0.0)
 
 
-def best_by_chance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+def best_by_chance(tails: ArrayLike, candidates: int) -> Floats:
     """Return the probability that the best of `candidates` gets there by noise alone, if each does with `tails`."""
     return -np.expm1(_log_of_none(tails, candidates))
 
 
-def significance(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+def significance(tails: ArrayLike, candidates: int) -> Floats:
     """Return 1 - `best_by_chance`, without cancellation."""
     return np.exp(_log_of_none(tails, candidates))
 
@@ -263,7 +235,7 @@ def rare_tail(candidates: int) -> float:
     return -math.expm1(math.log1p(-RARE) / candidates)
 
 
-def _log_of_none(tails: ArrayLike, candidates: int) -> NDArray[np.float64]:
+def _log_of_none(tails: ArrayLike, candidates: int) -> Floats:
     """Return the logarithm of (1 - tails)**candidates."""
     with np.errstate(divide="ignore"):  # the logarithm of a tail of 1 is minus infinity, as it should be
         return candidates * np.log1p(-np.asarray(tails, dtype=np.float64))
