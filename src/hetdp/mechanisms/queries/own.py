@@ -40,7 +40,7 @@ class _Custom(Query):
             raise InvalidInput("the declared bounds must be > 0 for some item (got zeros only)")
         self._at_center = finite("function at the centre of the domain", function(domain.center.copy()))
         self._reach = math.fsum(whole.tolist())
-        self._error = _DEFAULT_ERROR * self.sensitivity if error is None else error
+        self.evaluation_error = _DEFAULT_ERROR * self.sensitivity if error is None else error
 
     def stretched(self, clamped: Floats, shrinkage: Floats) -> float:
         # Strictly inside the shrunk box: declared bounds say nothing about points a rounding error outside of it.
@@ -85,10 +85,6 @@ class _Custom(Query):
         # Or move the items one at a time.
         one_at_a_time = math.fsum(self.modular_sensitivities(1.0)[moved].tolist())
         return min(super().distortion_bound(clamped, shrinkage), one_at_a_time)
-
-    @property
-    def evaluation_error(self) -> float:
-        return self._error
 
 
 def custom(
@@ -154,6 +150,7 @@ class _Exhaustive(Query):
         self._table, self._levels = table, levels
         self._center = self._places(domain.center)
         self._whole = np.array([float(np.ptp(table, axis=axis).max()) for axis in range(table.ndim)])
+        self.evaluation_error = 4 * self.size * ULP * float(np.abs(table).max())
         if self.sensitivity <= 0:
             problem = "must not be constant on its domain (got the same value everywhere)"
             raise InvalidInput(problem, parameter="function")
@@ -182,10 +179,6 @@ class _Exhaustive(Query):
 
     def item_distortions(self, shrinkage: Floats) -> Floats:
         return floats((1 - shrinkage) * self._whole)
-
-    @property
-    def evaluation_error(self) -> float:
-        return 4 * self.size * ULP * float(np.abs(self._table).max())
 
 
 def exhaustive(
