@@ -142,8 +142,6 @@ class Query(ABC):
         """Return f(c + W(d - c)), the answer on the shrunk profile: d is `clamped`, and W has the `shrinkage`."""
         return self.evaluate(self.domain.shrink(clamped, shrinkage))
 
-    # -- shrinkage ---------------------------------------------------------------------------------------------------
-
     def largest_shrinkage(self, targets: ArrayLike) -> Floats:
         """Return the largest w_i <= 1 with S_i(w_i) <= t_i, where t are the `targets`: equation (opt) of the paper.
 
@@ -172,8 +170,6 @@ class Query(ABC):
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
         return np.where(self.modular_sensitivities(np.ones(self.size)) <= targets, 1.0, low)
 
-    # -- distortion --------------------------------------------------------------------------------------------------
-
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (unless overridden)
         """Return, per item, a bound on `|df/dx_i|` on the segment from `start` to `end`: that of the whole box."""
         return self.lipschitz_bounds()
@@ -187,10 +183,7 @@ class Query(ABC):
         return min(self.steepest, float(np.linalg.norm(self.gradient_bounds(start, end))))
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return a bound on `|f(d) - f(c + W(d - c))|`, item by item; never larger than the paper's.
-
-        d is `clamped`, and W has the `shrinkage`.
-        """
+        """Return a bound on `|f(d) - f(c + W(d - c))|`, d being `clamped` and W of `shrinkage`; at most the paper's."""
         start = self.domain.shrink(clamped, shrinkage)
         moved = np.abs(clamped - start)
         slopes = self.gradient_bounds(start, clamped)
@@ -198,10 +191,7 @@ class Query(ABC):
         return min(item_by_item, self.paper_distortion_bound(clamped, shrinkage))
 
     def paper_distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment.
-
-        d is `clamped`, and W has the `shrinkage`.
-        """
+        """Return the paper's bound from `clamped` and `shrinkage`: (1 - min w) ||d - c|| max ||gradient||."""
         start = self.domain.shrink(clamped, shrinkage)
         reach = (1.0 - float(shrinkage.min())) * float(np.linalg.norm(clamped - self.domain.center))
         return reach * self.gradient_norm_bound(start, clamped) if reach else 0.0
@@ -232,12 +222,7 @@ class ItemwiseQuery(Query):
     offset: float = 0.0
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        # So that temporary vectors stay small.
-        places = list(parts(self.size))
-        if len(places) == 1:
-            yield slice(None), self
-            return
-        for some in places:
+        for some in parts(self.size):  # so that temporary vectors stay small
             part = copy.copy(self)
             part.domain = self.domain.part(some)
             for name in self.vectors:
@@ -276,8 +261,6 @@ class ItemwiseQuery(Query):
         self._require_finite(lambda: abs(low) + length)
         return low, low + length
 
-    # -- whole steps -------------------------------------------------------------------------------------------------
-
     def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: Steps, grid: float) -> list[int]:
         """Return what items add to each cell of the stretched answer, exactly, in whole grid steps.
 
@@ -300,13 +283,6 @@ class ItemwiseQuery(Query):
         offset = math.floor(self.offset / grid)
         return [cell + offset for cell in cells]
 
-    # -- weight classes ----------------------------------------------------------------------------------------------
-
-    @property
-    def middles(self) -> Floats:
-        """The middle of what each item can contribute: the public number that weight classes count from."""
-        return self.lowest_contributions(np.ones(self.size)) + self.modular_sensitivities(1.0) / 2
-
     @property
     def uncounted(self) -> float:
         """The answer if no item is in a class: every item contributes its middle."""
@@ -316,9 +292,11 @@ class ItemwiseQuery(Query):
     def class_cells(self, clamped: Floats, classes: NDArray[np.intp], count: int, spans: Steps, grid: float) -> Whole:
         """Return what items add to each cell of each of `count` classes, in whole grid steps; class -1 adds nothing.
 
-        An item moves the cells of its class by at most its span, in absolute value.
+        What counts is how far a contribution is above the middle of what its item can contribute. An item moves the
+        cells of its class by at most its span, in absolute value.
         """
-        steps = np.clip(_steps((self.contributions(clamped) - self.middles) / grid), -spans, spans)
+        middles = self.lowest_contributions(np.ones(self.size)) + self.modular_sensitivities(1.0) / 2
+        steps = np.clip(_steps((self.contributions(clamped) - middles) / grid), -spans, spans)
         return exact_sums(steps, classes + 1, count + 1)[1:, None]
 
     def class_rounding(self, grid: float) -> float:
