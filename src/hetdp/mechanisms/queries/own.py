@@ -292,8 +292,6 @@ def _attempt(query: Query, item: int, stream: Stream, *, vertices: bool) -> tupl
         point[item], ends[item] = domain.lower[item], domain.upper[item]
     best = _apart(query, point, item, ends[item], shrinkage)
     for mover in (stream.uniforms(8) * query.size).astype(int):
-        if mover == item:
-            continue
         moved = point.copy()
         moved[mover] = ends[mover]
         found = _apart(query, moved, item, ends[item], shrinkage)

@@ -154,9 +154,8 @@ def _moved(end: Floats, other: Floats) -> Floats:
 def variance(domain: Box) -> Query:
     """Return the variance (1/n) sum (x_i - mean)^2, where the number n of items is public.
 
-    Two noisy sums are released, the first two moments, and the variance is made of them. What is taken from an item
-    sits at the centre, so w = v. For equal ranges r with the centre at the midpoint, S = (4/9) r^2 / n, the scale of
-    the noise in the mean square; a centre at an end doubles the reach and costs more.
+    The first two moments are released as noisy sums. For equal ranges r with the centre at the midpoint, the noise of
+    the mean square has scale (4/9) r^2 / n, divided by epsilon; with a centre at an end it is larger.
 
     Examples
     --------

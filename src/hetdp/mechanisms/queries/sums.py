@@ -56,9 +56,8 @@ def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
     """Return public coefficients, one per item and not all 0."""
     vector = float_vector("coefficients", coefficients)
     if vector.size != size:
-        raise InvalidInput(
-            f"must be as many as items in the domain ({size})", parameter="coefficients", got=vector.size
-        )
+        problem = f"must be as many as items in the domain ({size})"
+        raise InvalidInput(problem, parameter="coefficients", got=vector.size)
     if not vector.any():
         raise InvalidInput("must not all be 0 (got zeros only)", parameter="coefficients")
     return vector
@@ -114,11 +113,11 @@ def count(domain: Box) -> Query:
     >>> count(Box.uniform(0, 1, size=4))([1, 0, 1, 1])
     3.0
     """
-    ones, zeros = (constant(number, checked_domain(domain).size) for number in (1.0, 0.0))
+    size = checked_domain(domain).size
     if (domain.lower != 0).any() or (domain.upper != 1).any():
         problem = "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts"
         raise InvalidInput(problem, got=domain)
-    return LinearQuery("count", ones, domain.recentered(zeros))
+    return LinearQuery("count", constant(1.0, size), domain.recentered(constant(0.0, size)))
 
 
 class _Histogram(ItemwiseQuery):
