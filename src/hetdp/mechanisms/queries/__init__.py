@@ -19,6 +19,10 @@ custom              w L_i r_i, or as declared       with slack
 exhaustive          w S_i, computed                 with slack
 ==================  ==============================  ====================
 
+r_i is the width of the range of item i, R_i its largest absolute value, n the number of items. Squared norms, powers
+and norms are given for a centre of 0. Stretching shrinks item i by the largest w_i <= 1 with S_i(w_i) <= v_i S, where S
+is max S_i(1).
+
 The `domain` of a query is a `hetdp.Box`: the public range of each value, and the centre that it shrinks to.
 
 "Per item": each item's contribution is rounded to the grid by itself, in integers; no rounding touches the promise to

@@ -18,29 +18,23 @@ from hetdp.profiles import Box
 
 _DEFAULT_ERROR = 2.0**-30
 _LARGEST_TABLE = 2**20
+_Function = Callable[[Floats], float]
+#: From shrinkages to S_i(w_i).
+_Bounds = Callable[[Floats], Floats]
 
 
 class _Custom(Query):
     """A function with declared bounds. It must be total; where it fails, the answer at the centre stands in."""
 
-    def __init__(
-        self,
-        name: str,
-        function: Callable[[Floats], float],
-        domain: Box,
-        bounds: Floats | Callable[[Floats], Floats],
-        error: float | None,
-    ) -> None:
+    def __init__(self, name: str, function: _Function, domain: Box, bounds: Floats | _Bounds) -> None:
         super().__init__(name, domain)
-        self._function = function
-        self._bounds = bounds
+        self._function, self._bounds = function, bounds
         self.proportional = not callable(bounds)
-        whole = self.modular_sensitivities(1.0)
         if self.sensitivity <= 0:
             raise InvalidInput("the declared bounds must be > 0 for some item (got zeros only)")
         self._at_center = finite("function at the centre of the domain", function(domain.center.copy()))
-        self._reach = math.fsum(whole.tolist())
-        self._error = _DEFAULT_ERROR * self.sensitivity if error is None else error
+        self._reach = math.fsum(self.modular_sensitivities(1.0).tolist())
+        self.evaluation_error = _DEFAULT_ERROR * self.sensitivity
 
     def stretched(self, clamped: Floats, shrinkage: Floats) -> float:
         # Strictly inside the shrunk box: declared bounds say nothing about points a rounding error outside of it.
@@ -67,11 +61,9 @@ class _Custom(Query):
         return min(max(answer, self._at_center - self._reach), self._at_center + self._reach)
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        factor = np.broadcast_to(np.asarray(shrinkage, dtype=np.float64), (self.size,)).copy()
-        if callable(self._bounds):
-            bounds = np.asarray(self._bounds(factor), dtype=np.float64)
-        else:
-            bounds = factor * self._bounds * self.domain.ranges
+        factor = np.broadcast_to(floats(shrinkage), (self.size,)).copy()
+        declared = self._bounds
+        bounds = floats(declared(factor)) if callable(declared) else factor * declared * self.domain.ranges
         if bounds.shape != (self.size,) or not np.isfinite(bounds).all() or (bounds < 0).any():
             problem = f"must return {self.size} finite numbers >= 0, one per item (got shape {bounds.shape} or others)"
             raise InvalidInput(problem, parameter="modular_sensitivity")
@@ -82,21 +74,16 @@ class _Custom(Query):
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
         moved = clamped != self.domain.shrink(clamped, shrinkage)
-        # Or move the items one at a time.
         one_at_a_time = math.fsum(self.modular_sensitivities(1.0)[moved].tolist())
         return min(super().distortion_bound(clamped, shrinkage), one_at_a_time)
 
-    @property
-    def evaluation_error(self) -> float:
-        return self._error
-
 
 def custom(
-    function: Callable[[Floats], float],
+    function: _Function,
     domain: Box,
     *,
     lipschitz: ArrayLike | None = None,
-    modular_sensitivity: Callable[[Floats], Floats] | None = None,
+    modular_sensitivity: _Bounds | None = None,
     evaluation_error: float | None = None,
     name: str = "custom",
 ) -> Query:
@@ -121,7 +108,6 @@ def custom(
     Privacy
     -------
     The promise is only as good as the declared bounds. `hetdp.falsify` tries to refute them; it cannot prove them.
-    Rounded with slack.
 
     Examples
     --------
@@ -134,17 +120,19 @@ def custom(
         slopes = float_vector("lipschitz", np.broadcast_to(np.asarray(lipschitz), (domain.size,)))
         if (slopes < 0).any():
             raise InvalidInput("must be >= 0 for every item (got a negative bound)", parameter="lipschitz")
-    if evaluation_error is not None and finite("evaluation_error", evaluation_error) < 0:
-        raise InvalidInput("must be >= 0", parameter="evaluation_error", got=evaluation_error)
-    return _Custom(name, function, domain, modular_sensitivity or slopes, evaluation_error)
+    query = _Custom(name, function, domain, modular_sensitivity or slopes)
+    if evaluation_error is not None:
+        if finite("evaluation_error", evaluation_error) < 0:
+            raise InvalidInput("must be >= 0", parameter="evaluation_error", got=evaluation_error)
+        query.evaluation_error = evaluation_error
+    return query
 
 
 class _Exhaustive(Query):
     """Any function on a finite grid, tabulated. Shrinking mixes an item's level with the central one.
 
     The stretched answer is the expectation of f when item i keeps its level with probability w_i and takes the central
-    one otherwise. For functions that are affine in each item this is the paper's stretching; for all others it is the
-    extension of f to the hull that makes S_i(w) = w S_i(1) true, which shrinking the values would not.
+    one otherwise: the paper's stretching if f is affine in each item, and else what makes S_i(w) = w S_i(1) true.
     """
 
     proportional = True
@@ -154,6 +142,7 @@ class _Exhaustive(Query):
         self._table, self._levels = table, levels
         self._center = self._places(domain.center)
         self._whole = np.array([float(np.ptp(table, axis=axis).max()) for axis in range(table.ndim)])
+        self.evaluation_error = 4 * self.size * ULP * float(np.abs(table).max())
         if self.sensitivity <= 0:
             problem = "must not be constant on its domain (got the same value everywhere)"
             raise InvalidInput(problem, parameter="function")
@@ -183,13 +172,9 @@ class _Exhaustive(Query):
     def item_distortions(self, shrinkage: Floats) -> Floats:
         return floats((1 - shrinkage) * self._whole)
 
-    @property
-    def evaluation_error(self) -> float:
-        return 4 * self.size * ULP * float(np.abs(self._table).max())
-
 
 def exhaustive(
-    function: Callable[[Floats], float],
+    function: _Function,
     levels: Sequence[ArrayLike],
     *,
     center: Sequence[float] | None = None,
@@ -210,7 +195,7 @@ def exhaustive(
 
     Privacy
     -------
-    S_i(w) = w S_i(1) exactly, so w_i = min(1, v_i S / S_i). Rounded with slack.
+    S_i(w) = w S_i(1) exactly, and S_i(1) is computed.
 
     Examples
     --------
@@ -260,8 +245,7 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
 
     Vertices, random points and random shrinkages are tried, each improved by a climb over the other items. A bound is
     refuted when two points that differ in item i only give answers further apart than S_i(w), by more than rounding.
-
-    No private data is used. A pass proves nothing: sampling cannot establish a sensitivity.
+    No private data is used. A pass proves nothing.
 
     Parameters
     ----------
@@ -290,11 +274,9 @@ def falsify(query: Query, *, tries: int = 2000, random_state: RandomState = None
         excess = (observed - slack) / declared if declared > 0 else (np.inf if observed > slack else 0.0)
         worst = max(worst, (float(excess), item, declared, observed))
     share, item, declared, observed = worst
-    message = f"Refuted: profiles adjacent in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
-    if share <= 1:
-        message = (
-            f"No counterexample in {attempts} tries. This proves nothing: only a proof can establish a sensitivity."
-        )
+    message = f"No counterexample in {attempts} tries. This proves nothing: only a proof can establish a sensitivity."
+    if share > 1:
+        message = f"Refuted: profiles adjacent in item {item} are {observed:.6g} apart; the bound says {declared:.6g}."
     return Falsification(share > 1, item, declared, observed, message)
 
 
@@ -310,8 +292,6 @@ def _attempt(query: Query, item: int, stream: Stream, *, vertices: bool) -> tupl
         point[item], ends[item] = domain.lower[item], domain.upper[item]
     best = _apart(query, point, item, ends[item], shrinkage)
     for mover in (stream.uniforms(8) * query.size).astype(int):
-        if mover == item:
-            continue
         moved = point.copy()
         moved[mover] = ends[mover]
         found = _apart(query, moved, item, ends[item], shrinkage)

@@ -1,7 +1,7 @@
 """Powers and norms: sum of |x|^p, the Euclidean norm, and the number of items that are not 0."""
 
 import math
-from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,21 +14,25 @@ from hetdp.mechanisms.queries.query import (
     Floats,
     ItemwiseQuery,
     Query,
+    checked_domain,
     exact_total,
     floats,
     linear_shrinkage,
-    require_finite,
 )
 from hetdp.profiles import Box
 
 
+def _between(one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest absolute value between two points, item by item."""
+    near, far = np.abs(one), np.abs(other)
+    smallest = np.where(np.sign(one) * np.sign(other) <= 0, 0.0, np.minimum(near, far))
+    return smallest, np.maximum(near, far)
+
+
 def _interval(domain: Box, shrinkage: ArrayLike) -> tuple[Floats, Floats]:
     """Return the smallest and the largest absolute value in each shrunk interval."""
-    factor = floats(shrinkage)
-    low = domain.center + factor * (domain.lower - domain.center)
-    high = domain.center + factor * (domain.upper - domain.center)
-    smallest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
-    return smallest, np.maximum(np.abs(low), np.abs(high))
+    low, high = (domain.center + floats(shrinkage) * (end - domain.center) for end in (domain.lower, domain.upper))
+    return _between(low, high)
 
 
 class _SumOfPowers(ItemwiseQuery):
@@ -38,12 +42,8 @@ class _SumOfPowers(ItemwiseQuery):
         super().__init__(name, domain)
         self.exponent = exponent
         self._around_zero = not domain.center.any()
-        with np.errstate(over="ignore"):
-            require_finite(float(each(self._power, domain.radii).sum()), self.name)
-
-    @cached_property
-    def offset(self) -> float:
-        return exact_total(each(self._power, self.domain.center))
+        self._require_finite(lambda: float(each(self._power, domain.radii).sum()))
+        self.offset = exact_total(each(self._power, domain.center))
 
     def _power(self, points: Floats) -> Floats:
         return np.abs(points) ** self.exponent
@@ -64,17 +64,15 @@ class _SumOfPowers(ItemwiseQuery):
         return linear_shrinkage(self.modular_sensitivities(1.0), targets) ** (1 / self.exponent)
 
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
-        largest = np.maximum(np.abs(start), np.abs(end))
-        smallest = np.where(start * end <= 0, 0.0, np.minimum(np.abs(start), np.abs(end)))
-        return self._slope(smallest, largest)
+        return self._slope(*_between(start, end))
 
     def lipschitz_bounds(self) -> Floats:
         return self._slope(*_interval(self.domain, 1.0))
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the slope bound, or below exponent 1, where slopes are infinite, the distance itself."""
         if self.exponent >= 1:
             return super().distortion_bound(clamped, shrinkage)
+        # Below exponent 1, where slopes are infinite, the distance itself.
         shrunk = self.domain.shrink(clamped, shrinkage)
         return math.fsum(np.abs(self._power(clamped) - self._power(shrunk)).tolist())
 
@@ -94,8 +92,6 @@ class _SumOfPowers(ItemwiseQuery):
 def squared_norm(domain: Box) -> Query:
     """Return the query sum x_i^2.
 
-    Around 0, S_i(w) = w^2 R_i^2 with R_i = max abs(x_i), so w_i = min(1, sqrt(v_i S / S_i)).
-
     Examples
     --------
     >>> squared_norm(Box.uniform(-1, 1, size=2))([0.5, -1])
@@ -107,12 +103,8 @@ def squared_norm(domain: Box) -> Query:
 def power(domain: Box, exponent: float) -> Query:
     """Return the query sum x_i^p on a domain of non-negative values.
 
-    Around 0, S_i(w) = (w r_i)^p, so w_i = min(1, (v_i S / S_i)^(1/p)).
-
     Parameters
     ----------
-    domain
-        The public range of each value, from 0 up.
     exponent
         p, above 0.
 
@@ -121,20 +113,22 @@ def power(domain: Box, exponent: float) -> Query:
     >>> power(Box.uniform(0, 2, size=2), exponent=3)([1, 2])
     9.0
     """
-    query = _SumOfPowers("power", domain, positive("exponent", exponent))
-    if (domain.lower < 0).any():
+    if (checked_domain(domain).lower < 0).any():
         raise InvalidInput("domain of a power must have lower >= 0", got=domain)
-    return query
+    return _SumOfPowers("power", domain, positive("exponent", exponent))
 
 
 class _EuclideanNorm(Query):
     """sqrt(sum x_i^2); S_i(w) <= the spread of |x_i| over the shrunk interval, w R_i around 0."""
 
+    steepest: ClassVar[float] = 1.0
+
     def __init__(self, domain: Box) -> None:
         super().__init__("norm", domain)
         self.proportional = not domain.center.any()
-        with np.errstate(over="ignore"):
-            require_finite(float((domain.radii**2).sum()), self.name)
+        self._require_finite(lambda: float((domain.radii**2).sum()))
+        # Moving each coordinate by two roundings moves the norm by at most their norm; hypot adds a few of its own.
+        self.evaluation_error = 8 * ULP * math.hypot(*domain.radii.tolist())
 
     def evaluate(self, points: Floats) -> float:
         return math.hypot(*points.tolist())
@@ -146,20 +140,9 @@ class _EuclideanNorm(Query):
     def lipschitz_bounds(self) -> Floats:
         return np.ones(self.size)
 
-    def gradient_norm_bound(self, start: Floats, end: Floats) -> float:  # noqa: ARG002
-        return 1.0
-
-    @property
-    def evaluation_error(self) -> float:
-        # Moving each coordinate by two roundings moves the norm by at most their norm; hypot adds a few of its own.
-        return 8 * ULP * math.hypot(*self.domain.radii.tolist())
-
 
 def norm(domain: Box, order: int = 2) -> Query:
     """Return the L1 norm (order=1) or the Euclidean norm (order=2).
-
-    Around 0, S_i(w) = w R_i with R_i = max abs(x_i), so w_i = min(1, v_i S / R_i). Order 1 is rounded per item,
-    order 2 with slack.
 
     Parameters
     ----------
@@ -185,25 +168,24 @@ class _NonZero(ItemwiseQuery):
     )
 
     def contributions(self, points: Floats) -> Floats:
-        return floats((points != 0).astype(np.float64))
+        return floats(points != 0)
 
     def lowest_contributions(self, shrinkage: Floats) -> Floats:
         return np.zeros_like(shrinkage)
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return np.broadcast_to(floats(shrinkage) > 0, (self.size,)).astype(np.float64)
+        return floats(np.broadcast_to(floats(shrinkage) > 0, (self.size,)))
 
     def _solve(self, targets: Floats) -> Floats:
-        return (targets >= 1).astype(np.float64)
+        return floats(targets >= 1)
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the number of non-zero items that were dropped."""
         return float(((clamped != 0) & (shrinkage == 0)).sum())
 
     paper_distortion_bound = distortion_bound
 
     def item_distortions(self, shrinkage: Floats) -> Floats:
-        return floats((shrinkage == 0).astype(np.float64))
+        return floats(shrinkage == 0)
 
     def contribution_errors(self) -> Floats:
         return np.zeros(self.size)
@@ -212,16 +194,13 @@ class _NonZero(ItemwiseQuery):
 def l0(domain: Box) -> Query:
     """Return the number of items that are not 0.
 
-    S_i(w) = 1 for every w > 0, so w_i = 1 only where v_i = 1, else 0. `stretch` warns and names weight classes, which
-    count every item of their classes in full.
+    Stretching drops every item whose weight is below 1, and `stretch` warns: use `hetdp.weight_classes`.
 
     Examples
     --------
     >>> l0(Box.uniform(0, 5, size=3))([0, 2, 5])
     2.0
     """
-    query = _NonZero("l0", domain)
-    if not domain.is_semi_balanced:
+    if not checked_domain(domain).is_semi_balanced:
         raise InvalidInput("domain of l0 must contain 0", got=domain)
-    query.domain = domain.recentered(np.zeros(domain.size))
-    return query
+    return _NonZero("l0", domain.recentered(np.zeros(domain.size)))

@@ -41,10 +41,11 @@ def floats(values: ArrayLike) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
-def require_finite(largest: float, name: str) -> None:
-    """Refuse a domain on which the arithmetic could overflow: that would depend on the values."""
-    if not math.isfinite(largest):
-        raise InvalidInput(f"domain of {name} must be small enough for finite arithmetic (got larger numbers)")
+def checked_domain(domain: object) -> Box:
+    """Return a domain that is a box."""
+    if not isinstance(domain, Box):
+        raise InvalidInput("must be a hetdp.Box", parameter="domain", got=type(domain))
+    return domain
 
 
 class Query(ABC):
@@ -73,16 +74,29 @@ class Query(ABC):
     steps_to_replace: int = 1
     #: Whether the answer is a vector of cells rather than a number.
     is_vector: ClassVar[bool] = False
+    #: The smallest and the largest number in any answer; infinite where nobody has worked it out.
+    answer_range: tuple[float, float] = (-math.inf, math.inf)
+    #: Whether the distortions of the items add up (else the largest counts).
+    distortions_add_up: ClassVar[bool] = True
+    #: Bound on the Euclidean norm of the gradient on the whole box, if it is tighter than slopes item by item are.
+    steepest: ClassVar[float] = math.inf
+    #: Bound on the floating-point error of `stretched`, in the unit of the answer (queries rounded with slack).
+    evaluation_error: float = 0.0
 
     def __init__(self, name: str, domain: Box, *, cells: int = 1) -> None:
-        if not isinstance(domain, Box):
-            raise InvalidInput("must be a hetdp.Box", parameter="domain", got=type(domain))
         self.name = name
-        self.domain = domain
+        self.domain = checked_domain(domain)
         self.cells = cells
 
     def __repr__(self) -> str:
         return f"{self.name}({self.domain!r})"
+
+    def _require_finite(self, largest: Callable[[], float]) -> None:
+        """Refuse a domain on which the arithmetic could overflow: that would depend on the values."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not math.isfinite(largest()):
+                problem = f"domain of {self.name} must be small enough for finite arithmetic (got larger numbers)"
+                raise InvalidInput(problem)
 
     @property
     def size(self) -> int:
@@ -115,11 +129,6 @@ class Query(ABC):
         answer, far = self.finish(cells), reach(confidence)
         return answer - far, answer + far
 
-    @property
-    def answer_range(self) -> tuple[float, float]:
-        """The smallest and the largest number in any answer; infinite where nobody has worked it out."""
-        return -math.inf, math.inf
-
     @cached_property
     def sensitivity(self) -> float:
         """S = max S_i(1), the most any item can change the answer. The noise is scaled to it."""
@@ -132,8 +141,6 @@ class Query(ABC):
     def stretched(self, clamped: Floats, shrinkage: Floats) -> float | Floats:
         """Return f(c + W(d - c)), the answer on the shrunk profile: d is `clamped`, and W has the `shrinkage`."""
         return self.evaluate(self.domain.shrink(clamped, shrinkage))
-
-    # -- shrinkage ---------------------------------------------------------------------------------------------------
 
     def largest_shrinkage(self, targets: ArrayLike) -> Floats:
         """Return the largest w_i <= 1 with S_i(w_i) <= t_i, where t are the `targets`: equation (opt) of the paper.
@@ -163,8 +170,6 @@ class Query(ABC):
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
         return np.where(self.modular_sensitivities(np.ones(self.size)) <= targets, 1.0, low)
 
-    # -- distortion --------------------------------------------------------------------------------------------------
-
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:  # noqa: ARG002  (unless overridden)
         """Return, per item, a bound on `|df/dx_i|` on the segment from `start` to `end`: that of the whole box."""
         return self.lipschitz_bounds()
@@ -175,13 +180,10 @@ class Query(ABC):
 
     def gradient_norm_bound(self, start: Floats, end: Floats) -> float:
         """Return a bound on the Euclidean norm of the gradient on the segment from `start` to `end`."""
-        return float(np.linalg.norm(self.gradient_bounds(start, end)))
+        return min(self.steepest, float(np.linalg.norm(self.gradient_bounds(start, end))))
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return a bound on `|f(d) - f(c + W(d - c))|`, item by item; never larger than the paper's.
-
-        d is `clamped`, and W has the `shrinkage`.
-        """
+        """Return a bound on `|f(d) - f(c + W(d - c))|`, d being `clamped` and W of `shrinkage`; at most the paper's."""
         start = self.domain.shrink(clamped, shrinkage)
         moved = np.abs(clamped - start)
         slopes = self.gradient_bounds(start, clamped)
@@ -189,10 +191,7 @@ class Query(ABC):
         return min(item_by_item, self.paper_distortion_bound(clamped, shrinkage))
 
     def paper_distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the paper's bound: (1 - min w) * ||d - c|| * the largest gradient norm on the segment.
-
-        `clamped` and `shrinkage` as for `distortion_bound`.
-        """
+        """Return the paper's bound from `clamped` and `shrinkage`: (1 - min w) ||d - c|| max ||gradient||."""
         start = self.domain.shrink(clamped, shrinkage)
         reach = (1.0 - float(shrinkage.min())) * float(np.linalg.norm(clamped - self.domain.center))
         return reach * self.gradient_norm_bound(start, clamped) if reach else 0.0
@@ -203,18 +202,6 @@ class Query(ABC):
         moved = (1.0 - shrinkage) * reach
         by_slope = np.multiply(moved, self.lipschitz_bounds(), where=moved > 0, out=np.zeros(self.size))
         return np.minimum(by_slope, self.modular_sensitivities(1.0))
-
-    @property
-    def distortions_add_up(self) -> bool:
-        """Whether the distortions of the items add up (else the largest counts)."""
-        return True
-
-    # -- rounding ----------------------------------------------------------------------------------------------------
-
-    @property
-    def evaluation_error(self) -> float:
-        """Bound on the floating-point error of `stretched`, in the unit of the answer (queries rounded with slack)."""
-        return 0.0
 
     def rounding_distortion(self, grid: float) -> float:
         """Bound how far rounding moves an answer, to the grid and in floats, whatever the values are. Public."""
@@ -231,24 +218,16 @@ class ItemwiseQuery(Query):
     additive: ClassVar[bool] = True
     #: Attributes that hold a number per item, besides the domain.
     vectors: ClassVar[tuple[str, ...]] = ()
+    #: The public part of the answer, which contributions come on top of.
+    offset: float = 0.0
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        """Yield some of the items and the query on them alone, so that temporary vectors stay small."""
-        places = list(parts(self.size))
-        if len(places) == 1:
-            yield slice(None), self
-            return
-        for some in places:
+        for some in parts(self.size):  # so that temporary vectors stay small
             part = copy.copy(self)
             part.domain = self.domain.part(some)
             for name in self.vectors:
                 setattr(part, name, getattr(self, name)[some])
             yield some, part
-
-    @property
-    def offset(self) -> float:
-        """The public part of the answer, which contributions come on top of."""
-        return 0.0
 
     @abstractmethod
     def contributions(self, points: Floats) -> Floats:
@@ -267,12 +246,10 @@ class ItemwiseQuery(Query):
         return math.fsum(contributions.tolist())
 
     def evaluate(self, points: Floats) -> float | Floats:
-        """Return f at a point of the box."""
         return self.offset + self.combine(self.contributions(points))
 
     @cached_property
-    def answer_range(self) -> tuple[float, float]:
-        """The smallest and the largest answer, for sums: all items at one end or the other."""
+    def answer_range(self) -> tuple[float, float]:  # type: ignore[override]
         if not self.additive:
             return super().answer_range
         low = length = 0.0
@@ -281,10 +258,8 @@ class ItemwiseQuery(Query):
                 low += float(part.lowest_contributions(np.ones(part.size)).sum())
                 length += float(part.modular_sensitivities(1.0).sum())
             low += self.offset
-            require_finite(abs(low) + length, self.name)
+        self._require_finite(lambda: abs(low) + length)
         return low, low + length
-
-    # -- whole steps -------------------------------------------------------------------------------------------------
 
     def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: Steps, grid: float) -> list[int]:
         """Return what items add to each cell of the stretched answer, exactly, in whole grid steps.
@@ -308,13 +283,6 @@ class ItemwiseQuery(Query):
         offset = math.floor(self.offset / grid)
         return [cell + offset for cell in cells]
 
-    # -- weight classes ----------------------------------------------------------------------------------------------
-
-    @property
-    def middles(self) -> Floats:
-        """The middle of what each item can contribute: the public number that weight classes count from."""
-        return self.lowest_contributions(np.ones(self.size)) + self.modular_sensitivities(1.0) / 2
-
     @property
     def uncounted(self) -> float:
         """The answer if no item is in a class: every item contributes its middle."""
@@ -324,23 +292,22 @@ class ItemwiseQuery(Query):
     def class_cells(self, clamped: Floats, classes: NDArray[np.intp], count: int, spans: Steps, grid: float) -> Whole:
         """Return what items add to each cell of each of `count` classes, in whole grid steps; class -1 adds nothing.
 
-        An item moves the cells of its class by at most its span, in absolute value.
+        What counts is how far a contribution is above the middle of what its item can contribute. An item moves the
+        cells of its class by at most its span, in absolute value.
         """
-        steps = np.clip(_steps((self.contributions(clamped) - self.middles) / grid), -spans, spans)
+        middles = self.lowest_contributions(np.ones(self.size)) + self.modular_sensitivities(1.0) / 2
+        steps = np.clip(_steps((self.contributions(clamped) - middles) / grid), -spans, spans)
         return exact_sums(steps, classes + 1, count + 1)[1:, None]
 
     def class_rounding(self, grid: float) -> float:
         """Bound how far rounding moves the sum of all classes, to the grid and in floats. Public."""
         return self.size * grid / 2 + float(self.contribution_errors().sum()) * (1 + 2.0**-30)
 
-    # -- distortion by rounding --------------------------------------------------------------------------------------
-
     def left(self, shrinkage: Floats, spans: Steps, grid: float) -> Floats:  # noqa: ARG002
         """Return the shrinkage of each item, without what `rounding_distortion` covers."""
         return shrinkage
 
     def rounding_distortion(self, grid: float) -> float:
-        """Bound how far rounding moves an answer, to the grid and in floats, whatever the values are. Public."""
         errors = self.contribution_errors()
         if self.distortions_add_up:
             return grid * (_ROUNDED_STEPS * self.size + 1) + float(errors.sum()) * (1 + 2.0**-30)
@@ -364,15 +331,14 @@ def exact_total(vector: Floats) -> float:
 
 def exact_sum(steps: Steps) -> int:
     """Add 64-bit integers without overflow."""
-    low = np.uint32(0xFFFFFFFF)
-    return (int((steps >> 32).sum()) << 32) + int((steps & np.int64(low)).sum())
+    return (int((steps >> 32).sum()) << 32) + int((steps & 0xFFFFFFFF).sum())
 
 
 def exact_sums(steps: Steps, cells: NDArray[np.intp], count: int) -> Whole:
     """Add 64-bit integers without overflow, each to its cell, and return the sum of every cell as a Python integer."""
     high, low = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     np.add.at(high, cells, steps >> 32)
-    np.add.at(low, cells, steps & np.int64(0xFFFFFFFF))
+    np.add.at(low, cells, steps & 0xFFFFFFFF)
     total: Whole = (high.astype(object) << 32) + low.astype(object)
     return total
 

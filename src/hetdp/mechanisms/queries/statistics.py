@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hetdp.core.checks import finite
 from hetdp.core.errors import InvalidInput
@@ -16,10 +15,12 @@ from hetdp.mechanisms.queries.query import (
     Floats,
     ItemwiseQuery,
     Query,
+    Steps,
+    checked_domain,
     exact_sum,
     exact_total,
     floats,
-    require_finite,
+    linear_shrinkage,
 )
 from hetdp.mechanisms.queries.sums import checked_coefficients
 from hetdp.profiles import Box
@@ -41,6 +42,7 @@ class _Variance(ItemwiseQuery):
     additive: ClassVar[bool] = False
     has_plain_noise: ClassVar[bool] = False
     proportional = True
+    answer_range = (0.0, math.inf)
     vectors: ClassVar[tuple[str, ...]] = ("_home", "_spans")
 
     def __init__(self, domain: Box) -> None:
@@ -48,17 +50,16 @@ class _Variance(ItemwiseQuery):
         if self.size == 1:
             raise InvalidInput("domain of a variance must hold at least 2 items (got 1)")
         self._pivot = float(domain.center[0] if domain.alike else domain.center.mean())
-        with np.errstate(over="ignore"):
-            self._reach = float(max(domain.upper.max() - self._pivot, self._pivot - domain.lower.min()))
-            require_finite(self.size * (2 * self._reach) * (2 * self._reach), self.name)
+        # h: no box is so narrow that it is 0.
+        self._reach = float(max(domain.upper.max() - self._pivot, self._pivot - domain.lower.min()))
+        self._require_finite(lambda: self.size * (2 * self._reach) * (2 * self._reach))
         self._unit = self._reach * self._reach / self.size
         self._home: Floats = each(self._placed, domain.center)  # where what is taken from an item goes
         self._spans: Floats = each(_longest, each(self._placed, domain.lower), each(self._placed, domain.upper))
 
     def _placed(self, points: Floats) -> Floats:
         """Return y, where points are in [-1, 1]."""
-        placed: Floats = (points - self._pivot) / (self._reach or 1.0)
-        return placed
+        return floats((points - self._pivot) / self._reach)
 
     def _moments(self, points: Floats) -> Floats:
         """Return what each item adds to the two cells on top of its centre, as an array of two rows, in units."""
@@ -67,8 +68,13 @@ class _Variance(ItemwiseQuery):
 
     @property
     def _offsets(self) -> Floats:
-        home = (each(lambda place: place / _TILT, self._home), each(np.square, self._home))
-        return self._unit * floats([exact_total(cell) for cell in home])
+        first, second = each(lambda place: place / _TILT, self._home), each(np.square, self._home)
+        return self._unit * floats([exact_total(first), exact_total(second)])
+
+    @property
+    def _slope(self) -> float:
+        """How much of the second cell the square of the first takes away."""
+        return (_TILT / self._reach) ** 2
 
     def evaluate(self, points: Floats) -> Floats:
         return self.stretched(points, np.ones(self.size))
@@ -79,7 +85,7 @@ class _Variance(ItemwiseQuery):
 
     def finish(self, cells: Floats) -> float:
         first, second = cells
-        return float(second - (first * _TILT / (self._reach or 1.0)) ** 2)
+        return float(second - (first * _TILT / self._reach) ** 2)
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(shrinkage) * self._spans * self._unit
@@ -90,55 +96,46 @@ class _Variance(ItemwiseQuery):
     def lowest_contributions(self, shrinkage: Floats) -> Floats:
         return -shrinkage * self._spans * self._unit
 
-    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> list[int]:  # noqa: ARG002
-        steps = np.divide(self._left(spans), self._spans, out=np.zeros(self.size), where=self._spans > 0)
-        own = np.rint(steps * self._moments(clamped)).astype(np.int64)
-        return [exact_sum(cell) for cell in own]
+    def integer_cells(self, clamped: Floats, shrinkage: Floats, spans: Steps, grid: float) -> list[int]:  # noqa: ARG002
+        steps = linear_shrinkage(self._spans, self._left(spans))
+        return [exact_sum(cell) for cell in np.rint(steps * self._moments(clamped)).astype(np.int64)]
 
     def with_offset(self, cells: list[int], grid: float) -> list[int]:
         return [cell + math.floor(offset / grid) for cell, offset in zip(cells, self._offsets, strict=True)]
 
-    def left(self, shrinkage: Floats, spans: NDArray[np.int64], grid: float) -> Floats:
+    def left(self, shrinkage: Floats, spans: Steps, grid: float) -> Floats:
         whole = self._spans * self._unit / grid
         return np.divide(self._left(spans), whole, out=floats(shrinkage.copy()), where=whole > 0)
 
     def rounding_distortion(self, grid: float) -> float:
         moved = grid * (4 * self.size + 1)  # each cell
-        slope = (_TILT / (self._reach or 1.0)) ** 2
-        return moved * (1 + 2 * _TILT + slope * moved)
+        return moved * (1 + 2 * _TILT + self._slope * moved)
 
-    def _left(self, spans: NDArray[np.int64]) -> Floats:
+    def _left(self, spans: Steps) -> Floats:
         """Return what is left of spans when rounding four numbers, and computing them in floats, has taken its part."""
-        slack = 4 + np.ceil(np.divide(spans * 2.0**-48, self._spans, out=np.zeros(self.size), where=self._spans > 0))
+        slack = 4 + np.ceil(linear_shrinkage(self._spans, floats(spans) * 2.0**-48))
         return floats(np.maximum(spans - slack, 0.0))
-
-    @cached_property
-    def answer_range(self) -> tuple[float, float]:
-        return 0.0, math.inf
 
     def interval(self, cells: Floats, reach: Callable[[float], float], confidence: float) -> tuple[float, float]:
         # Each of the two sums misses half as often as the variance may.
         far = reach((1 + confidence) / 2)
         first, second = (float(cell) for cell in cells)
         nearest, farthest = max(abs(first) - far, 0.0), abs(first) + far
-        slope = (_TILT / (self._reach or 1.0)) ** 2
-        return second - far - slope * farthest**2, second + far - slope * nearest**2
+        return second - far - self._slope * farthest**2, second + far - self._slope * nearest**2
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return a bound on how far the lost mass moves the variance: by its squares, and by the square of its mean."""
+        # The lost mass moves the variance by its squares, and by the square of its mean.
         first, second = (1.0 - shrinkage) * np.abs(self._moments(clamped)) * self._unit
         means = [self.stretched(clamped, factor)[0] for factor in (np.ones(self.size), shrinkage)]
-        slope = (_TILT / (self._reach or 1.0)) ** 2 * abs(sum(means))
-        return float(second.sum() + slope * first.sum())
+        return float(second.sum() + self._slope * abs(sum(means)) * first.sum())
 
     paper_distortion_bound = distortion_bound
 
     def item_distortions(self, shrinkage: Floats) -> Floats:
         ends = np.abs(np.stack([self._moments(self.domain.lower), self._moments(self.domain.upper)])).max(axis=0)
         first, second = ends[0] * _TILT, np.maximum(ends[1], self._home**2)
-        return floats(
-            (1.0 - shrinkage) * self._unit * (second + 2 * first)
-        )  # two means are at most 2 in absolute value
+        # Two means are at most 2 in absolute value.
+        return floats((1.0 - shrinkage) * self._unit * (second + 2 * first))
 
 
 def _longest(low: Floats, high: Floats) -> Floats:
@@ -157,9 +154,8 @@ def _moved(end: Floats, other: Floats) -> Floats:
 def variance(domain: Box) -> Query:
     """Return the variance (1/n) sum (x_i - mean)^2, where the number n of items is public.
 
-    Two noisy sums are released, the first two moments, and the variance is made of them. What is taken from an item
-    sits at the centre, so w = v. For equal ranges r with the centre at the midpoint, S = (4/9) r^2 / n, the scale of
-    the noise in the mean square; a centre at an end doubles the reach and costs more.
+    The first two moments are released as noisy sums. For equal ranges r with the centre at the midpoint, the noise of
+    the mean square has scale (4/9) r^2 / n, divided by epsilon; with a centre at an end it is larger.
 
     Examples
     --------
@@ -176,8 +172,10 @@ class _Logistic(Query):
         super().__init__("logistic", domain)
         self.coefficients = checked_coefficients(coefficients, self.size)
         self.intercept = finite("intercept", intercept)
-        with np.errstate(over="ignore"):
-            require_finite(float(np.abs(self.coefficients) @ domain.radii) + abs(self.intercept), self.name)
+        steepness, offset = np.abs(self.coefficients), abs(self.intercept)
+        self._require_finite(lambda: float(steepness @ domain.radii) + offset)
+        self._moves = steepness * domain.ranges
+        self.evaluation_error = 4 * ULP * (math.fsum((steepness * domain.radii).tolist()) + offset + 1)
 
     def _exponent(self, points: Floats) -> float:
         return math.fsum([*(self.coefficients * points).tolist(), self.intercept])
@@ -185,17 +183,13 @@ class _Logistic(Query):
     def evaluate(self, points: Floats) -> float:
         return 0.5 + 0.5 * math.tanh(self._exponent(points) / 2)
 
-    @property
-    def _moves(self) -> Floats:
-        return np.abs(self.coefficients) * self.domain.ranges
-
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return np.tanh(floats(shrinkage) * self._moves / 4)
 
     def _solve(self, targets: Floats) -> Floats:
         with np.errstate(divide="ignore"):  # atanh(1) = inf stands for "no need to shrink"
             moves = 4 * np.arctanh(np.minimum(targets, 1.0))
-        return floats(np.divide(moves, self._moves, out=np.ones(self.size), where=self._moves > 0))
+        return linear_shrinkage(self._moves, moves)
 
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
         one, other = self._exponent(start), self._exponent(end)
@@ -206,16 +200,9 @@ class _Logistic(Query):
     def lipschitz_bounds(self) -> Floats:
         return np.abs(self.coefficients) / 4
 
-    @property
-    def evaluation_error(self) -> float:
-        size = math.fsum((np.abs(self.coefficients) * self.domain.radii).tolist()) + abs(self.intercept)
-        return 4 * ULP * (size + 1)
-
 
 def logistic(coefficients: ArrayLike, domain: Box, intercept: float = 0.0) -> Query:
     """Return the logistic score 1 / (1 + exp(-(a . x + b))) of a public model.
-
-    S_i(w) <= tanh(w abs(a_i) r_i / 4), so w_i = min(1, 4 atanh(v_i S) / (abs(a_i) r_i)).
 
     Parameters
     ----------
@@ -238,39 +225,37 @@ class _Extreme(ItemwiseQuery):
     """
 
     additive: ClassVar[bool] = False
+    distortions_add_up: ClassVar[bool] = False
     proportional = True
+    steepest: ClassVar[float] = 1.0  # the gradient is one-hot
 
     def __init__(self, name: str, domain: Box) -> None:
-        self._largest = name == "maximum"
+        largest = name == "maximum"
+        self._extreme = np.max if largest else np.min
         self.better_than_stretching = (
             f"the {name} is released with noise as large as the range of the values divided by epsilon, however many "
             f"items there are. Use hetdp.mechanisms.{name}, which chooses a value that about 20 / epsilon items "
             "reach, however wide the range is."
         )
-        super().__init__(name, domain.recentered(domain.lower if self._largest else domain.upper))
-        center = self.domain.center
+        center = checked_domain(domain).lower if largest else domain.upper
+        super().__init__(name, domain.recentered(center))
         # A public reference near the values, so that contributions stay small numbers of grid steps.
-        self._reference = float(center.max() if self._largest else center.min())
-
-    @property
-    def offset(self) -> float:
-        return self._reference
+        self.offset = float(self._extreme(center))
 
     def contributions(self, points: Floats) -> Floats:
         return points - self.offset
 
     def lowest_contributions(self, shrinkage: Floats) -> Floats:
-        low = self.domain.center + shrinkage * (self.domain.lower - self.domain.center)
-        return low - self.offset
+        return self.contributions(self.domain.center + shrinkage * (self.domain.lower - self.domain.center))
 
     def combine(self, contributions: Floats) -> float:
-        return float(contributions.max() if self._largest else contributions.min())
+        return float(self._extreme(contributions))
 
-    def combine_integers(self, steps: NDArray[np.int64], clamped: Floats) -> list[int]:  # noqa: ARG002
-        return [int(steps.max() if self._largest else steps.min())]
+    def combine_integers(self, steps: Steps, clamped: Floats) -> list[int]:  # noqa: ARG002
+        return [int(self._extreme(steps))]
 
     def merged(self, cells: Sequence[list[int]]) -> list[int]:
-        return [max(column) if self._largest else min(column) for column in zip(*cells, strict=True)]
+        return [int(self._extreme(cells))]  # there is one column
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
         return floats(shrinkage) * self.domain.ranges
@@ -278,26 +263,15 @@ class _Extreme(ItemwiseQuery):
     def lipschitz_bounds(self) -> Floats:
         return np.ones(self.size)
 
-    def gradient_norm_bound(self, start: Floats, end: Floats) -> float:  # noqa: ARG002  (the gradient is one-hot)
-        return 1.0
-
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:
-        """Return the largest move of any item: an extreme cannot move further than that."""
         return float(np.abs(clamped - self.domain.shrink(clamped, shrinkage)).max())
-
-    @property
-    def distortions_add_up(self) -> bool:
-        return False
 
 
 def maximum(domain: Box) -> Query:
     """Return the largest value. Its noise is as large as the range: use `hetdp.mechanisms.maximum` instead.
 
-    Items shrink toward their lower end, whatever the centre of the domain is.
-
-    S_i(w) = w r_i, so w_i = min(1, v_i S / r_i), and S is the widest range: the scale of the noise is the range divided
-    by epsilon, however many items there are, and `stretch` warns. `hetdp.mechanisms.maximum` chooses a value that about
-    20 / epsilon items reach.
+    Items shrink toward their lower end, whatever the centre of the domain is. `stretch` warns, because the scale of the
+    noise is the widest range divided by epsilon, however many items there are.
 
     Examples
     --------

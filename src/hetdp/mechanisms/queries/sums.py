@@ -1,7 +1,6 @@
 """Sums over items: weighted sums, totals, means, counts, histograms and scalar products."""
 
 import math
-from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -18,10 +17,10 @@ from hetdp.mechanisms.queries.query import (
     Query,
     Steps,
     Whole,
+    checked_domain,
     exact_sums,
     exact_total,
     floats,
-    require_finite,
 )
 from hetdp.profiles import Box, Categories
 
@@ -35,13 +34,9 @@ class LinearQuery(ItemwiseQuery):
     def __init__(self, name: str, coefficients: ArrayLike, domain: Box) -> None:
         super().__init__(name, domain)
         self.coefficients = checked_coefficients(coefficients, self.size)
-        with np.errstate(over="ignore"):
-            reach = (float(np.abs(part.coefficients) @ part.domain.radii) for _, part in self.parts())
-            require_finite(sum(reach), self.name)
-
-    @cached_property
-    def offset(self) -> float:
-        return exact_total(each(np.multiply, self.coefficients, self.domain.center))
+        reach = (float(np.abs(part.coefficients) @ part.domain.radii) for _, part in self.parts())
+        self._require_finite(lambda: sum(reach))
+        self.offset = exact_total(each(np.multiply, self.coefficients, domain.center))
 
     def contributions(self, points: Floats) -> Floats:
         return self.coefficients * (points - self.domain.center)
@@ -61,9 +56,8 @@ def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
     """Return public coefficients, one per item and not all 0."""
     vector = float_vector("coefficients", coefficients)
     if vector.size != size:
-        raise InvalidInput(
-            f"must be as many as items in the domain ({size})", parameter="coefficients", got=vector.size
-        )
+        problem = f"must be as many as items in the domain ({size})"
+        raise InvalidInput(problem, parameter="coefficients", got=vector.size)
     if not vector.any():
         raise InvalidInput("must not all be 0 (got zeros only)", parameter="coefficients")
     return vector
@@ -71,8 +65,6 @@ def checked_coefficients(coefficients: ArrayLike, size: int) -> Floats:
 
 def linear(coefficients: ArrayLike, domain: Box) -> Query:
     """Return the query sum a_i x_i, with public coefficients.
-
-    S_i(w) = w * abs(a_i) * r_i, so w_i = min(1, v_i S / S_i).
 
     Parameters
     ----------
@@ -91,49 +83,41 @@ def linear(coefficients: ArrayLike, domain: Box) -> Query:
 def total(domain: Box) -> Query:
     """Return the query sum x_i.
 
-    S_i(w) = w * r_i.
-
     Examples
     --------
     >>> total(Box([0, 0], [1, 10]))([1, 7])
     8.0
     """
-    return LinearQuery("total", constant(1.0, _size(domain)), domain)
+    return LinearQuery("total", constant(1.0, checked_domain(domain).size), domain)
 
 
 def mean(domain: Box) -> Query:
     """Return the query (sum x_i) / n, where the number n of items is public.
-
-    S_i(w) = w * r_i / n.
 
     Examples
     --------
     >>> mean(Box([20, 20], [80, 80]))([30, 40])
     35.0
     """
-    return LinearQuery("mean", constant(1.0 / _size(domain), _size(domain)), domain)
+    size = checked_domain(domain).size
+    return LinearQuery("mean", constant(1.0 / size, size), domain)
 
 
 def count(domain: Box) -> Query:
     """Return the number of items that are 1, for a domain [0, 1]^n of indicators.
 
-    S_i(w) = w: an item counts w_i = v_i instead of 1.
-
-    Parameters
-    ----------
-    domain
-        [0, 1] for each item: `Box.uniform(0, 1, size=n)`.
+    Stretched, an item counts v_i instead of 1.
 
     Examples
     --------
     >>> count(Box.uniform(0, 1, size=4))([1, 0, 1, 1])
     3.0
     """
-    if _size(domain) and not ((domain.lower == 0).all() and (domain.upper == 1).all()):
-        raise InvalidInput(
-            "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts", got=domain
-        )
-    return LinearQuery("count", constant(1.0, domain.size), domain.recentered(constant(0.0, domain.size)))
+    size = checked_domain(domain).size
+    if (domain.lower != 0).any() or (domain.upper != 1).any():
+        problem = "domain of a count must be [0, 1] for every item: pass indicators, 1 for what counts"
+        raise InvalidInput(problem, got=domain)
+    return LinearQuery("count", constant(1.0, size), domain.recentered(constant(0.0, size)))
 
 
 class _Histogram(ItemwiseQuery):
@@ -141,18 +125,18 @@ class _Histogram(ItemwiseQuery):
 
     is_vector: ClassVar[bool] = True
     proportional = True
+    answer_range = (0.0, math.inf)
+    uncounted = 0.0  # an item that is in no class is in no bin
 
     def __init__(self, domain: Box, edges: Floats, cells: int) -> None:
         super().__init__("histogram", domain, cells=cells)
         self.edges = edges
+        self.bins = edges.size - 1
         if cells == 1:
             self.adjacent = "adding or removing one row"
             self.steps_to_replace = 2
-
-    @property
-    def bins(self) -> int:
-        """How many bins there are."""
-        return self.edges.size - 1
+        else:
+            self.answer_range = 0.0, float(self.size)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -184,14 +168,6 @@ class _Histogram(ItemwiseQuery):
     def combine_integers(self, steps: Steps, clamped: Floats) -> list[int]:
         return list(exact_sums(steps, self.bin_of(clamped) + 1, self.bins + 1)[1:])
 
-    @cached_property
-    def answer_range(self) -> tuple[float, float]:
-        return 0.0, float(self.size) if self.steps_to_replace == 1 else math.inf
-
-    @property
-    def uncounted(self) -> float:
-        return 0.0  # an item that is in no class is in no bin
-
     def class_rounding(self, grid: float) -> float:
         return 0.0 if grid <= 1 else self.size * grid  # else a count of 1 is a step of the grid
 
@@ -201,8 +177,7 @@ class _Histogram(ItemwiseQuery):
         return exact_sums(spans, cell, 1 + count * self.bins)[1:].reshape(count, self.bins)
 
     def distortion_bound(self, clamped: Floats, shrinkage: Floats) -> float:  # noqa: ARG002
-        """Return the mass that shrinking takes away: the L1 distance of the two histograms."""
-        return float((1.0 - shrinkage).sum())
+        return float((1.0 - shrinkage).sum())  # the L1 distance of the two histograms
 
     paper_distortion_bound = distortion_bound
 
@@ -233,8 +208,6 @@ def histogram(domain: Box, edges: int | ArrayLike | Categories, *, adjacency: st
 
     Parameters
     ----------
-    domain
-        One row of the table per item.
     edges
         Public and increasing, or how many equal bins to cut the domain into. Bin k holds edges[k] <= x < edges[k+1];
         the last one holds its end too. Values outside fall into the nearest bin. Or the categories: values are then
@@ -245,7 +218,7 @@ def histogram(domain: Box, edges: int | ArrayLike | Categories, *, adjacency: st
 
     Privacy
     -------
-    L1 sensitivity S_i(w) = 2w (replace) or w (add-remove), so w = v: an item counts v_i instead of 1.
+    The sensitivity is in L1. Stretched, an item counts v_i instead of 1.
 
     Examples
     --------
@@ -257,7 +230,7 @@ def histogram(domain: Box, edges: int | ArrayLike | Categories, *, adjacency: st
     """
     cells = {"replace": 2, "add-remove": 1}[one_of("adjacency", adjacency, ("replace", "add-remove"))]
     if isinstance(edges, Categories):
-        if domain != edges.domain(size=_size(domain)):
+        if domain != edges.domain(size=checked_domain(domain).size):
             raise InvalidInput("domain of categories must be categories.domain(size=n)", got=domain)
         return _CategoryHistogram(domain, edges, cells)
     if isinstance(edges, int):
@@ -277,14 +250,14 @@ class _ScalarProduct(Query):
     def __init__(self, domain: Box) -> None:
         super().__init__("scalar_product", domain)
         if self.size % 2:
-            raise InvalidInput(
-                f"domain of a scalar product must hold two profiles of equal length (got {self.size} items)"
-            )
-        with np.errstate(over="ignore"):
-            require_finite(float(domain.radii @ self.partner(domain.radii)), self.name)
+            problem = f"domain of a scalar product must hold two profiles of equal length (got {self.size} items)"
+            raise InvalidInput(problem)
+        radii, partners = domain.radii, self.lipschitz_bounds()
+        self._require_finite(lambda: float(radii @ partners))
+        # Each factor is off by at most 2 roundings, each product by one more; fsum adds one for the whole sum.
+        self.evaluation_error = 4 * ULP * math.fsum((radii * partners).tolist())
 
-    def partner(self, vector: Floats) -> Floats:
-        """Return the vector with x and y swapped."""
+    def _partner(self, vector: Floats) -> Floats:
         return np.roll(vector, self.size // 2)
 
     def evaluate(self, points: Floats) -> float:
@@ -292,29 +265,19 @@ class _ScalarProduct(Query):
         return math.fsum((points[:half] * points[half:]).tolist())
 
     def modular_sensitivities(self, shrinkage: ArrayLike = 1.0) -> Floats:
-        return floats(shrinkage) * self.domain.ranges * self.partner(self.domain.radii)
+        return floats(shrinkage) * self.domain.ranges * self.lipschitz_bounds()
 
     def gradient_bounds(self, start: Floats, end: Floats) -> Floats:
-        return self.partner(np.maximum(np.abs(start), np.abs(end)))
+        return self._partner(np.maximum(np.abs(start), np.abs(end)))
 
     def lipschitz_bounds(self) -> Floats:
-        return self.partner(self.domain.radii)
-
-    @property
-    def evaluation_error(self) -> float:
-        # Each factor is off by at most 2 roundings, each product by one more; fsum adds one for the whole sum.
-        return 4 * ULP * math.fsum((self.domain.radii * self.partner(self.domain.radii)).tolist())
+        return self._partner(self.domain.radii)
 
 
 def scalar_product(domain: Box) -> Query:
     """Return the scalar product x . y of two profiles, laid one after the other in one domain of 2n items.
 
-    On [0, 1] S_i(w) = w, on [-1, 1] S_i(w) = 2w; w = v in both. Both profiles are protected.
-
-    Parameters
-    ----------
-    domain
-        Of 2n items: those of x, then those of y.
+    Both profiles are protected.
 
     Examples
     --------
@@ -322,9 +285,3 @@ def scalar_product(domain: Box) -> Query:
     2.0
     """
     return _ScalarProduct(domain)
-
-
-def _size(domain: object) -> int:
-    if not isinstance(domain, Box):
-        raise InvalidInput("must be a hetdp.Box", parameter="domain", got=type(domain))
-    return domain.size
