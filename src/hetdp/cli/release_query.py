@@ -77,9 +77,6 @@ def release_from_query(
         return
     _check_files(data, options, bars=options["bins"] or len(categories.labels if categories else ()) or 1)
     values = _values(table, column, {**options, "query": query}, categories)
-    if categories is None and not table.typed and (query != "count" or options["lower"] is not None):
-        odd = 0.0 if query == "count" else float(mechanism.domain.center[0])
-        voice.note(f"Cells of column {column!r} that are not numbers count as {odd:g}. How many there are is private.")
     with _ledger(table, options, replace(voice, quiet=voice.quiet or voice.dry_run)) as ledger:
         if voice.dry_run:
             _show_plan(mechanism, query, table, ledger, options, voice=voice)
@@ -104,6 +101,9 @@ def release_from_query(
         print_promise(answer.guarantee)
     if unwritten is not None:
         raise unwritten
+    if categories is None and not table.typed and (query != "count" or options["lower"] is not None):
+        odd = 0.0 if query == "count" else float(mechanism.domain.center[0])
+        voice.note(f"Cells of column {column!r} that are not numbers count as {odd:g}. How many there are is private.")
     for remark in _remarks(public, options["boundaries"], dropping=dropping, weighted=weights is not None):
         voice.note(remark)
     if ledger is None:

@@ -129,7 +129,7 @@ def sample(base: Query | Callable[[PrivacyWeights], Mechanism], weights: Privacy
 
     Examples
     --------
-    >>> from hetdp.mechanisms import queries
+    >>> from hetdp import Box, queries
     >>> mechanism = sample(queries.l0(Box.uniform(0, 1, size=3)), [1.0, 0.5, 0.0])
     >>> mechanism.plan(noise="laplace", amount=2.0).losses
     array([2., 1., 0.])
