@@ -5,7 +5,9 @@ Data goes to standard output, everything else to standard error. Exit codes: 0 d
 terminated. A command is imported when it is called, so that `hetdp --help` is quick.
 """
 
+import contextlib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -88,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(exit_code(error))
     except OSError as error:  # a full disk behind standard output
         click.echo(f"Error: The output could not be written: {error.strerror}.", err=True)
+        with contextlib.suppress(OSError):  # what Python still holds back would fail again at its end, with 120
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(UNWRITTEN)
     except SystemExit as error:  # by a signal; or by click, with 1, where nobody reads standard output any more
         sys.exit(UNWRITTEN if error.code == 1 else error.code)
